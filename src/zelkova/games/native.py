@@ -1,0 +1,113 @@
+"""Compiles a game's plain functions to native code that generic kernels can call.
+
+Each rule is compiled as a C function whose first argument is the game's record, and shown to
+other kernels as a function of the record's *address*. A record is passed by address in machine
+code, so the two are one and the same; and since an address looks alike for every game, a generic
+kernel (playouts, the steps of self-play) is compiled once for all games and cached on disk.
+
+The module leaves the meaning of the rules to the game, and the promises they keep to `check.py`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
+
+from zelkova.errors import GameError
+
+_ACTIONS = types.Array(types.int32, 1, "C")
+_VECTOR = types.Array(types.float32, 1, "C")
+_PLANES = types.Array(types.float32, 3, "C")
+
+SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "init": (types.void, (types.uint64,)),
+    "legal_actions": (types.int64, (_ACTIONS,)),
+    "step": (types.void, (types.int64,)),
+    "is_terminal": (types.boolean, ()),
+    "returns": (types.void, (_VECTOR,)),
+    "observe": (types.void, (_PLANES,)),
+    "position_hash": (types.uint64, ()),
+}
+"""For each rule: what it returns, and its arguments after the state."""
+
+
+class NativeRule(types.WrapperAddressProtocol):  # type: ignore[misc]
+    """One compiled rule, passed to a kernel as a first-class function of a state's address."""
+
+    def __init__(self, name: str, function: Callable[..., Any], record: Any) -> None:
+        """Compile one rule for one record.
+
+        Args:
+            name: which rule of the contract it is.
+            function: the game's plain Python function.
+            record: Numba's type of the game's record.
+        Raises:
+            GameError: Numba can't compile the function; the message names its line.
+        """
+        result, rest = SIGNATURES[name]
+        self.name = name
+        self._signature = result(types.intp, *rest)
+        try:
+            self._compiled = numba.cfunc(result(record, *rest), cache=True, error_model="numpy")(function)
+        except NumbaError as error:
+            raise GameError(_explain(name, function, error)) from error
+        except RuntimeError as error:
+            if "cannot cache" not in str(error):
+                raise
+            self._compiled = numba.cfunc(result(record, *rest), error_model="numpy")(function)
+
+    def __wrapper_address__(self) -> int:
+        """Give the machine address; Numba calls it when the rule is passed to a kernel."""
+        return int(self._compiled.address)
+
+    def signature(self) -> Any:
+        """Give the signature that kernels see: the state as an address."""
+        return self._signature
+
+
+class NativeRules:
+    """All rules of one game, compiled: attributes `init`, `step`, ... as in the contract."""
+
+    init: NativeRule
+    legal_actions: NativeRule
+    step: NativeRule
+    is_terminal: NativeRule
+    returns: NativeRule
+    observe: NativeRule
+    position_hash: NativeRule
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any]) -> None:
+        """Compile every rule for one record type.
+
+        Args:
+            functions: the game's plain functions by name.
+            dtype: the record of a position.
+        Raises:
+            GameError: a rule can't be compiled.
+        """
+        try:
+            record = numba.from_dtype(dtype)
+        except (NumbaError, NotImplementedError, ValueError) as error:
+            raise GameError(
+                f"STATE has a field that compiled code can't hold: {error}; "
+                "allowed: fixed-width numbers, bools and arrays of them; hint: np.dtype([...], align=True)"
+            ) from error
+        for name in SIGNATURES:
+            if name in functions:
+                setattr(self, name, NativeRule(name, functions[name], record))
+
+
+def _explain(name: str, function: Callable[..., Any], error: Exception) -> str:
+    """Turn Numba's report into one message that names function, file, line and next step."""
+    code = function.__code__
+    location = getattr(error, "loc", None)
+    line = getattr(location, "line", None) or code.co_firstlineno
+    filename = getattr(location, "filename", None) or code.co_filename
+    reason = " ".join(part.strip() for part in str(error).splitlines() if part.strip())[:400]
+    return (
+        f"{name}() can't be compiled ({filename}, line {line}): {reason}; allowed: the subset of Python that Numba "
+        "compiles, over numbers, bools and the record's arrays; hint: functions that a rule calls need @numba.njit"
+    )

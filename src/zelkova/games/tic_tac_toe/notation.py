@@ -1,0 +1,19 @@
+"""Tic-tac-toe's moves as text: column letter and row number, a1 at the lower left."""
+
+from typing import Any
+
+from zelkova.games.grid import cell_to_text, text_to_cell
+
+
+def action_to_text(game: Any, state: Any, action: int) -> str:
+    """Write a cell, such as b2 for the middle."""
+    return cell_to_text(action, 3, 3)
+
+
+def text_to_action(game: Any, state: Any, text: str) -> int:
+    """Read a cell.
+
+    Raises:
+        NotationError: the text names no cell.
+    """
+    return text_to_cell(text, 3, 3)
