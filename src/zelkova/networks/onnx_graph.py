@@ -5,6 +5,7 @@ and each step becomes one ONNX node: a few milliseconds, where a general exporte
 module may use the steps of `WRITERS`; another one needs a line there.
 """
 
+import copy
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -92,27 +93,24 @@ WRITERS: dict[object, Callable[[GraphWriter, fx.Node, Any], None]] = {
 
 
 def fold_batch_norms(module: nn.Module) -> fx.GraphModule:
-    """Trace a copy of the module in which each batch normalisation is part of its convolution.
+    """Make a traced copy, for evaluation, in which each batch normalisation is part of its convolution.
 
     Args:
-        module: left as it is, in training or evaluation mode as it was.
+        module: left as it is.
+    Raises:
+        ShapeError: a batch normalisation that does not directly follow a convolution.
     """
-    traced = fx.symbolic_trace(module)
+    traced = fx.symbolic_trace(copy.deepcopy(module).eval())
     modules = dict(traced.named_modules())
     for node in list(traced.graph.nodes):
-        if node.op != "call_module" or not isinstance(modules[str(node.target)], nn.BatchNorm2d):
+        norm = modules[str(node.target)] if node.op == "call_module" else None
+        if not isinstance(norm, nn.BatchNorm2d):
             continue
         before = node.args[0]
         conv = modules[str(before.target)] if before.op == "call_module" else None
         if not isinstance(conv, nn.Conv2d) or len(before.users) != 1:
             raise ShapeError(f"batch normalisation `{node.target}` does not follow a convolution of its own")
-        # fuse_conv_bn_eval copies the convolution, and reads the running statistics without changing them.
-        was_training = conv.training, modules[str(node.target)].training
-        conv.eval(), modules[str(node.target)].eval()
-        fused = fuse_conv_bn_eval(conv, modules[str(node.target)])
-        conv.train(was_training[0]), modules[str(node.target)].train(was_training[1])
-        owner, _, leaf = str(before.target).rpartition(".")
-        setattr(traced.get_submodule(owner), leaf, fused)
+        traced.set_submodule(str(before.target), fuse_conv_bn_eval(conv, norm))
         node.replace_all_uses_with(before)
         traced.graph.erase_node(node)
     traced.delete_all_unused_submodules()

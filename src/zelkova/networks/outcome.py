@@ -14,7 +14,7 @@ from torch import Tensor
 
 from zelkova.errors import ShapeError
 
-MASKED = -1e4  # added to a logit that can't happen: its probability is 0 in float32 and float16 holds it
+MASKED = -8192.0  # added to a logit that can't happen: probability 0, and exact in every float format
 
 Probs = TypeVar("Probs", Tensor, NDArray[np.float32])
 
