@@ -145,3 +145,4 @@ def _describe_games(episodes: list[Episode], game: games.Game) -> Metrics:
         figures |= {f"selfplay/win_share_seat{seat}": float(wins[:, seat].mean()) for seat in range(game.num_players)}
         figures["selfplay/draw_share"] = float(shared.mean())
     return figures
+
