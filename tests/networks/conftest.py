@@ -34,7 +34,7 @@ def trained() -> Callable[..., nn.Module]:
             for name, tensor in module.state_dict().items():
                 if not tensor.is_floating_point():
                     continue
-                noise = torch.randn(tensor.shape, generator=generator) / (4 * tensor[:1].numel()) ** 0.5
+                noise = torch.randn(tensor.shape, generator=generator) / (1.5 * tensor[:1].numel()) ** 0.5
                 tensor += noise.abs() if name.endswith("running_var") else noise
         return module.eval()
 

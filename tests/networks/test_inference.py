@@ -32,7 +32,7 @@ def probabilities(logits: Floats) -> Floats:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-4), ("bfloat16", 0.01), ("auto", 0.01)])
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-4), ("bfloat16", 0.02), ("auto", 0.02)])
 def test_engine_answers_as_the_module(
     trained: Trained, planes: Floats, kind: str, precision: Precision, tolerance: float
 ) -> None:
