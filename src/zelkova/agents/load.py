@@ -12,7 +12,7 @@ from zelkova.networks.build import build_network
 from zelkova.networks.config import NetworkConfig
 from zelkova.networks.inference import make_engine, resolve_device
 from zelkova.networks.weights import fill_module, load_weights
-from zelkova.search import SearchConfig
+from zelkova.search.config import SearchConfig
 
 CHECKPOINTS = "checkpoints"
 
@@ -70,7 +70,7 @@ def load_agent(
     cache: int = 65536,
     **search: Any,
 ) -> Agent:
-    """Load an agent as it plays outside training: without noise, and with a budget of its own.
+    """Load an agent as it plays outside training: without noise unless asked, and with a budget of its own.
 
     Args:
         path: a run's folder (its newest intact checkpoint) or a checkpoint file.
@@ -88,7 +88,7 @@ def load_agent(
     try:
         game = games.load(words["game"], json.loads(words["game_options"]))
         network = NetworkConfig(**json.loads(words["network"]))
-        kept = {**json.loads(words["search"]), **search}
+        kept = {**json.loads(words["search"]), "gumbel_scale": 0.0, "dirichlet_fraction": 0.0, **search}
         prefix = words["acting"]
     except ZelkovaError:
         raise

@@ -68,3 +68,24 @@ class LearningConfig:
             raise ConfigError(f"learning.{name} is {value!r}; allowed: {noun} from {least:g}{top}")
         if math.isinf(value):
             raise ConfigError(f"learning.{name} is infinite; allowed: finite numbers")
+
+
+@dataclass(frozen=True)
+class CheckpointConfig:
+    """When a run is saved, and what stays on disk.
+
+    Raises:
+        ConfigError: a number out of range.
+    """
+
+    every_rounds: int = 5  # rounds between checkpoints; what is lost at worst when a run is killed
+    keep: int = 3  # newest checkpoints that stay; the run can go on from any of them
+    milestone_rounds: int = 0  # checkpoints whose round this divides stay for good; 0: none
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range."""
+        for name, least in (("every_rounds", 1), ("keep", 1), ("milestone_rounds", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(
+                    f"checkpoint.{name} is {getattr(self, name)}; allowed: whole numbers from {least}"
+                )
