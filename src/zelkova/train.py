@@ -12,9 +12,11 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from zelkova import games, settings
@@ -73,6 +75,7 @@ class Wheel:
         self.selfplay = SelfPlay(game, list(self.engines), config.search, config.selfplay, config.seed)
         self.round = 0
         self.games = 0
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="learning")
 
     @property
     def steps_due(self) -> int:
@@ -81,48 +84,64 @@ class Wheel:
         return int(wanted / self.config.learning.batch_size) - self.learner.steps
 
     def turn(self) -> tuple[Metrics, list[Episode]]:
-        """Turn once: play a round, keep its games, learn, hand the new weights on.
+        """Turn once: play a round and learn from the rounds before at the same time; then hand weights on.
+
+        Learning has a thread of its own and computes in that one alone, as each group of self-play does: on a
+        CPU, threads that wait for each other inside one network call are stalled by any busy neighbour.
 
         Returns:
             figures of the round (docs/metrics.md) and its finished games.
         """
         asked, evaluated = self.selfplay.counts()
         seconds, busy = self.selfplay.seconds, self.selfplay.busy_seconds
-        episodes = self.selfplay.play_round()
+        learning = self._pool.submit(self._learn)
+        try:
+            episodes = self.selfplay.play_round()
+        finally:
+            learned, steps = learning.result()
         for episode in episodes:
             self.buffer.add(episode)
         self.games += len(episodes)
+        if steps:
+            self.load_engines()
+        self.round += 1
         played = self.selfplay.seconds - seconds
-        asked, evaluated = (now - before for now, before in zip(self.selfplay.counts(), (asked, evaluated), strict=True))
+        now_asked, now_evaluated = self.selfplay.counts()
+        selfplay = self.config.selfplay
         metrics: Metrics = {
             "selfplay/seconds": played,
             "selfplay/games_per_s": len(episodes) / played,
-            "selfplay/positions_per_s": self.config.selfplay.games * self.config.selfplay.moves_per_round / played,
-            "selfplay/evaluations_per_s": evaluated / played,
+            "selfplay/positions_per_s": selfplay.games * selfplay.moves_per_round / played,
+            "selfplay/evaluations_per_s": (now_evaluated - evaluated) / played,
             "selfplay/network_share": (self.selfplay.busy_seconds - busy) / played,
-            "selfplay/cache_hits": 1.0 - evaluated / max(asked, 1),
+            "selfplay/cache_hits": 1.0 - (now_evaluated - evaluated) / max(now_asked - asked, 1),
             "replay/positions": float(len(self.buffer)),
             **_describe_games(episodes, self.game),
-            **self._learn(),
+            **learned,
         }
-        self.round += 1
         return metrics, episodes
 
-    def _learn(self) -> Metrics:
-        """Take the optimiser steps that are due and load the new weights into the engines."""
+    def close(self) -> None:
+        """Let the threads go."""
+        self._pool.shutdown()
+        self.selfplay.close()
+
+    def _learn(self) -> tuple[Metrics, int]:
+        """Take the optimiser steps that the replay pays for; give their mean figures and how many there were."""
         start = time.perf_counter()
-        steps, sums = self.steps_due if len(self.buffer) else 0, {}
+        if self.device.type == "cpu":
+            torch.set_num_threads(1)
+        steps = self.steps_due if len(self.buffer) else 0
+        sums: Metrics = {}
         for _ in range(steps):
             for name, value in self.learn_once().items():
                 sums[name] = sums.get(name, 0.0) + value
-        if steps:
-            self.load_engines()
         spent = time.perf_counter() - start
         return {
             **{f"learn/{name}": total / steps for name, total in sums.items()},
             "learn/seconds": spent,
             "learn/samples_per_s": steps * self.config.learning.batch_size / spent,
-        }
+        }, steps
 
     def load_engines(self) -> None:
         """Hand the learner's acting weights to self-play."""

@@ -125,7 +125,7 @@ def built(config: "RunConfig", folder: Path) -> "Iterator[Run]":
     try:
         yield run
     finally:
-        run.wheel.selfplay.close()
+        run.wheel.close()
 
 
 def free_folder(wanted: Path) -> Path:
