@@ -95,11 +95,12 @@ def test_answers_repeat_and_are_new_arrays(trained: Trained, planes: Floats, kin
 
 
 def test_a_row_does_not_depend_on_its_neighbours(trained: Trained, planes: Floats) -> None:
-    engine = make_engine(trained(SMALL, (3, 6, 7), 7, 2), (3, 6, 7), max_batch=13)
-    alone = engine.evaluate(planes)[0]
-    mixed = planes.copy()
-    mixed[1:] = 1 - mixed[1:]
-    assert np.array_equal(engine.evaluate(mixed)[0][0], alone[0])
+    engine = make_engine(trained(SMALL, (3, 6, 7), 7, 2), (3, 6, 7), max_batch=65)
+    alone = engine.evaluate(planes[:1])
+    for others in (0, 5, 20, 40, 64):
+        mixed = np.concatenate([planes[:1], np.resize(1 - planes, (others, 3, 6, 7))])
+        for given, wanted in zip(engine.evaluate(mixed), alone, strict=True):
+            assert np.array_equal(given[0], wanted[0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -149,12 +150,13 @@ def test_wrong_wishes_are_refused(trained: Trained) -> None:
 
 
 def test_batch_sizes_are_few_and_end_at_the_largest() -> None:
-    assert batch_sizes(128) == [1, 8, 32, 64, 96, 128]
-    assert batch_sizes(1) == [1]
+    assert batch_sizes(128) == [32, 64, 96, 128]
+    assert batch_sizes(24) == [16, 18, 24]
+    assert batch_sizes(8) == [8]
     for largest in range(1, 300):
         sizes = batch_sizes(largest)
         assert sizes[-1] == largest
-        assert len(sizes) <= 6
+        assert len(sizes) <= 4
 
 
 def test_device_is_resolved_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
