@@ -1,5 +1,6 @@
 """Engines answer as the module does, take new weights, and run side by side."""
 
+import importlib.util
 import threading
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from zelkova.errors import ConfigError, DeviceError, ShapeError
+from zelkova.errors import ConfigError, DeviceError, MissingExtraError, ShapeError
 from zelkova.networks.config import NetworkConfig
 from zelkova.networks.inference import Precision, batch_sizes, make_engine, resolve_device
 
@@ -147,6 +148,18 @@ def test_wrong_wishes_are_refused(trained: Trained) -> None:
         make_engine(module, (3, 6, 7), kind="quick")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="max_batch 0"):
         make_engine(module, (3, 6, 7), max_batch=0)
+
+
+def test_torch_takes_over_where_openvino_is_missing(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = trained(SMALL, (3, 6, 7), 7, 2)
+    with pytest.raises(ConfigError, match="runs on the cpu, not on cuda"):
+        make_engine(module, (3, 6, 7), device=torch.device("cuda"), kind="openvino")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert make_engine(module, (3, 6, 7)).name == "torch cpu float32"
+    with pytest.raises(MissingExtraError, match="pip install openvino"):
+        make_engine(module, (3, 6, 7), kind="openvino")
 
 
 def test_batch_sizes_are_few_and_end_at_the_largest() -> None:

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from zelkova.errors import ConfigError, DeviceError, ShapeError
+from zelkova.errors import ConfigError, DeviceError, MissingExtraError, ShapeError
 from zelkova.networks.onnx_graph import INPUT, fold_batch_norms, write_onnx
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -285,6 +285,7 @@ def make_engine(
     Raises:
         ConfigError: a word that is not known, or a number below 1.
         DeviceError: the device is not there.
+        MissingExtraError: openvino was asked for by name and is not installed.
     """
     if kind not in ("auto", "openvino", "torch") or precision not in ("auto", *PRECISIONS):
         raise ConfigError(
@@ -294,9 +295,13 @@ def make_engine(
     if max_batch < 1 or threads < 1:
         raise ConfigError(f"max_batch {max_batch} and threads {threads} must be 1 or more")
     place = resolve_device(device)[0] if isinstance(device, str) else device
-    if kind == "auto":
-        has_openvino = place.type == "cpu" and importlib.util.find_spec("openvino") is not None
-        kind = "openvino" if has_openvino else "torch"
-    if kind == "openvino":
+    has_openvino = importlib.util.find_spec("openvino") is not None
+    if kind == "openvino" and place.type != "cpu":
+        raise ConfigError(f"engine openvino runs on the cpu, not on {place}; use kind auto or torch there")
+    if kind == "openvino" and not has_openvino:
+        raise MissingExtraError(
+            "engine openvino needs a package: pip install openvino; or use kind auto or torch"
+        )
+    if kind == "openvino" or (kind == "auto" and has_openvino and place.type == "cpu"):
         return OpenVinoEngine(module, observation_shape, max_batch, threads, precision)
     return TorchEngine(module, observation_shape, place, max_batch, threads, precision)
