@@ -1,5 +1,6 @@
 """Engines answer as the module does, take new weights, and run side by side."""
 
+import importlib.util
 import threading
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from zelkova.errors import ConfigError, DeviceError, ShapeError
+from zelkova.errors import ConfigError, DeviceError, MissingExtraError, ShapeError
 from zelkova.networks.config import NetworkConfig
 from zelkova.networks.inference import Precision, batch_sizes, make_engine, resolve_device
 
@@ -95,11 +96,12 @@ def test_answers_repeat_and_are_new_arrays(trained: Trained, planes: Floats, kin
 
 
 def test_a_row_does_not_depend_on_its_neighbours(trained: Trained, planes: Floats) -> None:
-    engine = make_engine(trained(SMALL, (3, 6, 7), 7, 2), (3, 6, 7), max_batch=13)
-    alone = engine.evaluate(planes)[0]
-    mixed = planes.copy()
-    mixed[1:] = 1 - mixed[1:]
-    assert np.array_equal(engine.evaluate(mixed)[0][0], alone[0])
+    engine = make_engine(trained(SMALL, (3, 6, 7), 7, 2), (3, 6, 7), max_batch=65)
+    alone = engine.evaluate(planes[:1])
+    for others in (0, 5, 20, 40, 64):
+        mixed = np.concatenate([planes[:1], np.resize(1 - planes, (others, 3, 6, 7))])
+        for given, wanted in zip(engine.evaluate(mixed), alone, strict=True):
+            assert np.array_equal(given[0], wanted[0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -148,13 +150,26 @@ def test_wrong_wishes_are_refused(trained: Trained) -> None:
         make_engine(module, (3, 6, 7), max_batch=0)
 
 
+def test_torch_takes_over_where_openvino_is_missing(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = trained(SMALL, (3, 6, 7), 7, 2)
+    with pytest.raises(ConfigError, match="runs on the cpu, not on cuda"):
+        make_engine(module, (3, 6, 7), device=torch.device("cuda"), kind="openvino")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert make_engine(module, (3, 6, 7)).name == "torch cpu float32"
+    with pytest.raises(MissingExtraError, match="pip install openvino"):
+        make_engine(module, (3, 6, 7), kind="openvino")
+
+
 def test_batch_sizes_are_few_and_end_at_the_largest() -> None:
-    assert batch_sizes(128) == [1, 8, 32, 64, 96, 128]
-    assert batch_sizes(1) == [1]
+    assert batch_sizes(128) == [32, 64, 96, 128]
+    assert batch_sizes(24) == [16, 18, 24]
+    assert batch_sizes(8) == [8]
     for largest in range(1, 300):
         sizes = batch_sizes(largest)
         assert sizes[-1] == largest
-        assert len(sizes) <= 6
+        assert len(sizes) <= 4
 
 
 def test_device_is_resolved_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,8 +188,10 @@ class Learner:
         if self.config.optimizer == "adamw":
             step = torch.zeros((), dtype=torch.float32, device=self.device)
             return {
-                "step": step, "exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)
-            }  # fmt: skip
+                "step": step,
+                "exp_avg": torch.zeros_like(parameter),
+                "exp_avg_sq": torch.zeros_like(parameter),
+            }
         return {"momentum_buffer": torch.zeros_like(parameter)} if self.config.momentum > 0.0 else {}
 
 

@@ -32,6 +32,16 @@ class ValueLoss(NamedTuple):
     error: Tensor  # mean distance to z = (1 - w) outcome + w root value, as a share of the range
 
 
+class ValueSettings(NamedTuple):
+    """What value_loss must know beside its tensors."""
+
+    return_range: tuple[float, float]  # lowest and highest return of the game
+    has_draws: bool  # False: the draw outcome can't happen
+    mix: float  # w in [0, 1], the root value's share
+    root_value_weight: float = 1.0  # of the squared error; 1 is as steep as the cross-entropy at an even
+    # position of two players
+
+
 def policy_loss(policy_logits: Tensor, legal: Tensor, policy: Tensor) -> PolicyLoss:
     """Compare the network's policy over the legal actions with a target over them.
 
@@ -63,7 +73,7 @@ def value_loss(
     outcome: Tensor,
     root_values: Tensor,
     alive: Tensor | None,
-    settings: "ValueSettings",
+    settings: ValueSettings,
 ) -> ValueLoss:
     """Compare the distribution over outcomes, and the value vector it stands for, with their targets.
 
@@ -101,16 +111,6 @@ def value_loss(
         error = (values - mix_values(outcome_values(outcome, unit), searched, mix)).abs().mean()
     total = (1.0 - mix) * outcome_part + mix * settings.root_value_weight * root_part
     return ValueLoss(total, outcome_part, root_part, accuracy, error)
-
-
-class ValueSettings(NamedTuple):
-    """What value_loss must know beside its tensors."""
-
-    return_range: tuple[float, float]  # lowest and highest return of the game
-    has_draws: bool  # False: the draw outcome can't happen
-    mix: float  # w in [0, 1], the root value's share
-    root_value_weight: float = 1.0  # of the squared error; 1 is as steep as the cross-entropy at an even
-    # position of two players
 
 
 def mix_values(outcome: Tensor, root_values: Tensor, mix: float) -> Tensor:

@@ -98,8 +98,11 @@ class ReplayBuffer:
         self._head = (self._head + stale) % capacity
         self._size -= stale
         place = (self._head + self._size + np.arange(rows.size)) % capacity
-        for name in ("states", "to_play", "legal", "policy", "root_values"):
-            getattr(self._arrays, name)[place] = getattr(episode, name)[rows]
+        self._arrays.states[place] = episode.states[rows]
+        self._arrays.to_play[place] = episode.to_play[rows]
+        self._arrays.legal[place] = episode.legal[rows]
+        self._arrays.policy[place] = episode.policy[rows]
+        self._arrays.root_values[place] = episode.root_values[rows]
         self._arrays.returns[place] = episode.returns
         self._size += rows.size
         self.total_added += count
@@ -140,15 +143,10 @@ class ReplayBuffer:
         return Batch(*(np.take(array, place, axis=0) for array in self._arrays))
 
     def start_at(self, total: int) -> None:
-        """Set how many positions came before the first one of an empty buffer, on resuming.
+        """Empty the buffer and say how many positions came before the next one, on resuming.
 
         Args:
             total: number of the next position to come.
-        Raises:
-            ShapeError: the buffer holds positions.
         """
-        if self._size:
-            raise ShapeError(
-                f"start_at({total}) on a buffer that holds {self._size} positions; make a new one"
-            )
+        self._head = self._size = 0
         self.total_added = total

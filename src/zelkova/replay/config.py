@@ -48,4 +48,4 @@ class ReplayConfig:
             return min(total, self.capacity)
         ratio = (total / self.min_window) ** self.window_exponent
         grown = self.min_window * (1.0 + self.window_scale * (ratio - 1.0) / self.window_exponent)
-        return min(int(grown), self.capacity)
+        return min(int(grown + 1e-6), self.capacity)  # rounding never costs a position

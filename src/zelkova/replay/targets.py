@@ -109,8 +109,9 @@ def outcome_target(returns: NDArray[np.float32], spec: OutcomeSpec) -> NDArray[n
         raise ShapeError(f"returns has shape {returns.shape}; allowed: [B, {players}]")
     low, high = spec.return_range
     share = ((returns - low) / (high - low)).astype(np.float32)
+    outside = (share < -SHARE_TOLERANCE) | (share > 1.0 + SHARE_TOLERANCE) | np.isnan(share)
     _refuse_where(
-        ~((share >= -SHARE_TOLERANCE) & (share <= 1.0 + SHARE_TOLERANCE)).all(axis=1),
+        np.any(outside, axis=1),
         returns, f"lie outside the game's RETURN_RANGE ({low:g}, {high:g})",
     )  # fmt: skip
     outcome = np.zeros((returns.shape[0], players + 1), np.float32)
@@ -118,7 +119,7 @@ def outcome_target(returns: NDArray[np.float32], spec: OutcomeSpec) -> NDArray[n
         outcome[:, 0] = np.clip(share[:, 0], 0.0, 1.0)
         outcome[:, 1] = 1.0 - outcome[:, 0]
         return outcome
-    tied = np.ptp(share, axis=1) <= SHARE_TOLERANCE
+    tied = np.less_equal(np.ptp(share, axis=1), SHARE_TOLERANCE)
     if players == 2:
         if not spec.has_draws:
             _refuse_where(tied, returns, "are a draw in a game that says HAS_DRAWS = False")
