@@ -54,7 +54,8 @@ def _check_planes(planes: Floats, observation_shape: tuple[int, int, int], max_b
     if planes.ndim != 4 or planes.shape[1:] != observation_shape or not 0 < planes.shape[0] <= max_batch:
         sizes = ", ".join(map(str, observation_shape))
         raise ShapeError(
-            f"planes have shape {planes.shape}; this engine takes [n, {sizes}] with n from 1 to {max_batch}; make the engine with a larger max_batch for more"
+            f"planes have shape {planes.shape}; this engine takes [n, {sizes}]"
+            f" with n from 1 to {max_batch}; make the engine with a larger max_batch for more"
         )
     return int(planes.shape[0])
 

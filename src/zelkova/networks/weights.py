@@ -129,7 +129,8 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         if error.errno in NO_SPACE:
             raise CheckpointError(
                 f"no space to write {path}: it needs {len(data):,} bytes and"
-                f" {_free_bytes(path.parent):,} are free ({error.strerror}); older files are untouched; free some space and resume"
+                f" {_free_bytes(path.parent):,} are free ({error.strerror});"
+                " older files are untouched; free some space and resume"
             ) from error
         raise CheckpointError(
             f"{path} can't be written: {error.strerror};"
