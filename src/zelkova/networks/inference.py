@@ -52,8 +52,9 @@ class Engine(Protocol):
 def _check_planes(planes: Floats, observation_shape: tuple[int, int, int], max_batch: int) -> int:
     """Give the number of rows, or say what is wrong with the planes."""
     if planes.ndim != 4 or planes.shape[1:] != observation_shape or not 0 < planes.shape[0] <= max_batch:
+        sizes = ", ".join(map(str, observation_shape))
         raise ShapeError(
-            f"planes have shape {planes.shape}; this engine takes [n, {', '.join(map(str, observation_shape))}]"
+            f"planes have shape {planes.shape}; this engine takes [n, {sizes}]"
             f" with n from 1 to {max_batch}; make the engine with a larger max_batch for more"
         )
     return int(planes.shape[0])
@@ -294,6 +295,8 @@ def make_engine(
         )
     if max_batch < 1 or threads < 1:
         raise ConfigError(f"max_batch {max_batch} and threads {threads} must be 1 or more")
+    channels, height, width = observation_shape
+    observation_shape = (channels, height, width)  # a tuple, whatever came
     place = resolve_device(device)[0] if isinstance(device, str) else device
     has_openvino = importlib.util.find_spec("openvino") is not None
     if kind == "openvino" and place.type != "cpu":

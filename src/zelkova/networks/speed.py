@@ -110,7 +110,7 @@ def count_flops(module: nn.Module, observation_shape: tuple[int, int, int]) -> f
 
 
 def measure_gemm(config: SpeedConfig) -> float:
-    """Measure the limit: floating-point operations a second of bfloat16 matrix products, a thread for each engine.
+    """Measure the limit: operations a second of bfloat16 matrix products, a thread for each engine.
 
     Args:
         config: engines, seconds and rounds.

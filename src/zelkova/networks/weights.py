@@ -55,7 +55,7 @@ def load_weights(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     Args:
         path: the file.
     Raises:
-        CheckpointError: the file is missing, cut short, edited or foreign; the message names it and says which.
+        CheckpointError: the file is missing, cut short, edited or foreign; the message says which.
     """
     path = Path(path)
     try:
@@ -128,11 +128,13 @@ def write_atomically(path: str | Path, data: bytes) -> None:
     except OSError as error:
         if error.errno in NO_SPACE:
             raise CheckpointError(
-                f"no space to write {path}: it needs {len(data):,} bytes and {_free_bytes(path.parent):,} are free"
-                f" ({error.strerror}); older files are untouched; free some space and resume"
+                f"no space to write {path}: it needs {len(data):,} bytes and"
+                f" {_free_bytes(path.parent):,} are free ({error.strerror});"
+                " older files are untouched; free some space and resume"
             ) from error
         raise CheckpointError(
-            f"{path} can't be written: {error.strerror}; give a folder that exists and can be written with --out"
+            f"{path} can't be written: {error.strerror};"
+            " give a folder that exists and can be written with --out"
         ) from error
 
 
