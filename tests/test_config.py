@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from zelkova import games, settings
+from zelkova.cli import boundary
 from zelkova.config import GameConfig, RunConfig, load_config, preset_names
 from zelkova.errors import ConfigError
 
@@ -122,3 +123,62 @@ def test_unknown_sizes_in_a_file_are_refused(tmp_path: Path) -> None:
 def test_a_seed_below_zero_is_refused() -> None:
     with pytest.raises(ConfigError, match="seed must be 0 or more"):
         RunConfig(seed=-1)
+
+
+@dataclass(frozen=True)
+class Search:
+    num_simulations: int = 32
+
+    def __post_init__(self) -> None:
+        if self.num_simulations < 1:
+            raise ConfigError(f"num_simulations must be 1 or more; given: {self.num_simulations}")
+
+
+@dataclass(frozen=True)
+class Learning:
+    learning_rate: float = 0.1
+
+
+@dataclass(frozen=True)
+class TrainRun(Run):
+    search: Search = field(default_factory=Search)
+    learning: Learning = field(default_factory=Learning)
+
+
+@pytest.mark.parametrize(
+    ("text", "override", "words"),
+    [
+        (
+            "[learning]\nlearning-rate = 0.01",
+            "learning.learning-rate=0.01",
+            ["[learning]", "`learning_rate`"],
+        ),
+        ("learning_rate = 0.01", "learning_rate=0.01", ["the top level", "`learning_rate` in [learning]"]),
+        ("[search]\nsimulatons = 400", "search.simulatons=400", ["[search]", "`num_simulations`"]),
+        (
+            '[search]\nnum_simulations = "many"',
+            "search.num_simulations=many",
+            ["search.num_simulations", "a whole"],
+        ),
+        (
+            "[search]\nnum_simulations = 0",
+            "search.num_simulations=0",
+            ["[search]", "num_simulations must be 1"],
+        ),
+        ("train = [1, 2", "train=[1, 2", ["train"]),
+    ],
+)
+def test_case_pub_cli_1(
+    text: str, override: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    for source, overrides in ((str(path), []), ("connect_four", [override])):
+        with pytest.raises(SystemExit) as left, boundary.errors_as_messages():
+            load_config(source, overrides, TrainRun)
+        assert left.value.code == 2
+        said = capsys.readouterr().err
+        if text.startswith("train") and source != "connect_four":
+            assert "line 1, column 14" in said
+        else:
+            assert all(word in said for word in words), said

@@ -20,6 +20,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 _PREFIX = "zelkova-numba-"
 
@@ -114,8 +115,9 @@ def _switch_off(reason: str) -> None:
     def keep_nothing(self: object) -> None:
         """Take the place of `enable_caching`."""
 
-    CFunc.enable_caching = keep_nothing
-    Dispatcher.enable_caching = keep_nothing
+    entries: tuple[Any, ...] = (CFunc, Dispatcher)
+    for entry in entries:
+        entry.enable_caching = keep_nothing
     warnings.warn(
         f"compiled code is not kept, so each start compiles anew: {reason}", RuntimeWarning, stacklevel=3
     )

@@ -42,7 +42,7 @@ def has_colour(stream: IO[str]) -> bool:
 def has_unicode(stream: IO[str]) -> bool:
     """Say whether a stream's encoding can write the signs of boards and charts."""
     try:
-        "●○─│▁█·".encode(getattr(stream, "encoding", None) or "ascii")
+        "●○─│▁█·".encode(stream.encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return False
     return True
