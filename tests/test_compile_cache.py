@@ -114,6 +114,16 @@ def test_places_are_tried_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(found) == 4
 
 
+def test_folders_of_old_sources_are_forgotten_after_a_month(tmp_path: Path) -> None:
+    names = ["zelkova-numba-old", "zelkova-numba-new", "zelkova-numba-mine", "another"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    for name in ("zelkova-numba-old", "zelkova-numba-mine", "another"):
+        os.utime(tmp_path / name, (1e9, 1e9))
+    compile_cache._forget_old(tmp_path / "zelkova-numba-mine")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names[1:])
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o770])
 def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
     place = tmp_path / "parent" / "place"

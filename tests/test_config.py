@@ -145,40 +145,40 @@ class TrainRun(Run):
     learning: Learning = field(default_factory=Learning)
 
 
+def refused(source: str, overrides: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Load a config as the program does, and give what it says before it leaves with code 2."""
+    with pytest.raises(SystemExit) as left, boundary.errors_as_messages():
+        load_config(source, overrides, TrainRun)
+    assert left.value.code == 2
+    return capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
-    ("text", "override", "words"),
+    ("section", "key", "value", "words"),
     [
-        (
-            "[learning]\nlearning-rate = 0.01",
-            "learning.learning-rate=0.01",
-            ["[learning]", "`learning_rate`"],
-        ),
-        ("learning_rate = 0.01", "learning_rate=0.01", ["the top level", "`learning_rate` in [learning]"]),
-        ("[search]\nsimulatons = 400", "search.simulatons=400", ["[search]", "`num_simulations`"]),
-        (
-            '[search]\nnum_simulations = "many"',
-            "search.num_simulations=many",
-            ["search.num_simulations", "a whole"],
-        ),
-        (
-            "[search]\nnum_simulations = 0",
-            "search.num_simulations=0",
-            ["[search]", "num_simulations must be 1"],
-        ),
-        ("train = [1, 2", "train=[1, 2", ["train"]),
+        ("learning", "learning-rate", "0.01", ["[learning]", "did you mean `learning_rate`"]),
+        ("", "learning_rate", "0.01", ["the top level", "did you mean `learning_rate` in [learning]"]),
+        ("search", "simulatons", "400", ["[search]", "did you mean `num_simulations`"]),
+        ("search", "num_simulations", '"many"', ["search.num_simulations", "a whole number"]),
+        ("search", "num_simulations", "0", ["[search]", "num_simulations must be 1 or more"]),
     ],
 )
-def test_case_pub_cli_1(
-    text: str, override: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_case_pub_cli_1_in_a_file_and_on_the_command_line(
+    section: str, key: str, value: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run.toml"
-    path.write_text(text)
-    for source, overrides in ((str(path), []), ("connect_four", [override])):
-        with pytest.raises(SystemExit) as left, boundary.errors_as_messages():
-            load_config(source, overrides, TrainRun)
-        assert left.value.code == 2
-        said = capsys.readouterr().err
-        if text.startswith("train") and source != "connect_four":
-            assert "line 1, column 14" in said
-        else:
-            assert all(word in said for word in words), said
+    path.write_text((f"[{section}]\n" if section else "") + f"{key} = {value}\n")
+    override = f"{section}.{key}={value}" if section else f"{key}={value}"
+    for said in (refused(str(path), [], capsys), refused("connect_four", [override], capsys)):
+        for word in [key, *words]:
+            assert word in said
+
+
+def test_case_pub_cli_1_a_syntax_error_has_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("train = [1, 2")
+    said = refused(str(path), [], capsys)
+    assert str(path) in said
+    assert "line 1, column 14" in said

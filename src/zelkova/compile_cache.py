@@ -14,15 +14,18 @@ Numba writes each file under another name and renames it, so two processes may s
 
 import hashlib
 import os
+import shutil
 import stat
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 _PREFIX = "zelkova-numba-"
+_FORGET_SECONDS = 30 * 24 * 3600.0
 
 
 def choose_place(version: str) -> Path | None:
@@ -39,6 +42,7 @@ def choose_place(version: str) -> Path | None:
     for parent in _candidates():
         place = parent / name
         if _is_private_and_writable(place):
+            _forget_old(place)
             os.environ["NUMBA_CACHE_DIR"] = str(place)
             if "numba" in sys.modules:
                 sys.modules["numba"].config.CACHE_DIR = str(place)
@@ -82,6 +86,18 @@ def _candidates() -> Iterator[Path]:
     except FileNotFoundError:  # nothing at all can be written
         return
     yield Path(temporary) / f"zelkova-cache-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+
+
+def _forget_old(place: Path) -> None:
+    """Mark a folder as used, and remove those beside it that no start has used for a month."""
+    now = time.time()
+    os.utime(place)
+    for other in place.parent.glob(_PREFIX + "*"):
+        try:
+            if now - other.stat().st_mtime > _FORGET_SECONDS:
+                shutil.rmtree(other, ignore_errors=True)
+        except FileNotFoundError:  # another process was quicker
+            continue
 
 
 def _is_private_and_writable(place: Path) -> bool:

@@ -39,7 +39,7 @@ def has_colour(stream: IO[str]) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def has_unicode(stream: IO[str]) -> bool:
+def has_unicode(stream: TextIO) -> bool:
     """Say whether a stream's encoding can write the signs of boards and charts."""
     try:
         "●○─│▁█·".encode(stream.encoding or "utf-8")
