@@ -80,6 +80,19 @@ def test_a_closed_pipe_ends_quietly() -> None:
         assert process.wait(timeout=60) == boundary.PIPE_CLOSED
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_results_that_can_not_be_written_are_an_error() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-m", "zelkova", "games"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == boundary.USER
+    assert done.stderr.splitlines()[-1].startswith(b"error: No space left on device")
+
+
+def test_closed_streams_are_no_trouble() -> None:
+    command = f"{sys.executable} -m zelkova games <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], timeout=120).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
