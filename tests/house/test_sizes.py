@@ -41,7 +41,8 @@ def arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def is_kernel(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Say whether Numba compiles the function: then it can take no dataclass for its many arrays."""
-    return any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
+    marks = [ast.unparse(decorator) for decorator in node.decorator_list]
+    return any("njit" in mark or "kernel" in mark for mark in marks)
 
 
 def too_big(module: Module) -> list[str]:
