@@ -18,6 +18,7 @@ from numba.core.errors import NumbaError
 from zelkova.errors import GameError
 
 _RULES = "allowed: no allocation, no Python objects and no exceptions"
+_ALLOCATES = ("NRT required", "Only accept returning of array passed")  # Numba's words under _nrt=False
 
 
 class Copies:
@@ -70,7 +71,7 @@ class Copies:
         try:
             made.compile(signature)
         except NumbaError as error:
-            raise GameError(_explain(made.py_func, error)) from error
+            raise GameError(self._explain(made.py_func, str(error))) from error
         return made.overloads[signature.args]
 
     def sources(self) -> dict[str, Callable[..., Any]]:
@@ -80,6 +81,22 @@ class Copies:
             for source, made in self._made.items()
             for result in made.overloads.values()
         }
+
+    def _explain(self, function: Callable[..., Any], report: str) -> str:
+        """Turn Numba's report into one message that names the innermost function of ours and its line."""
+        line = None
+        for file, number in re.findall(r"at (\S+) \((\d+)\)", report):
+            inside = [source for source in self._made if _spans(source.__code__, file, int(number))]
+            if inside:
+                function, line = inside[0], int(number)
+                break
+        if any(words in report for words in _ALLOCATES):
+            return (
+                f"{locate(function, line)} allocates memory or returns an array, which can't be exported to "
+                f"WebAssembly; {_RULES}; hint: keep it as a field of the state, or loop over numbers"
+            )
+        reason = " ".join(part.strip() for part in report.splitlines() if part.strip())[:400]
+        return f"{locate(function, line)} can't be exported to WebAssembly: {reason}; {_RULES}"
 
     def _replace(self, value: Any, used: set[str]) -> Any:
         """Give what a copy sees in the place of a global or closed-over value."""
@@ -100,6 +117,12 @@ def locate(function: Callable[..., Any], line: int | None = None) -> str:
     return f"{function.__name__}() ({code.co_filename}, line {line or code.co_firstlineno})"
 
 
+def _spans(code: CodeType, file: str, line: int) -> bool:
+    """Say whether a line of a file belongs to a function."""
+    lines = [number for _, _, number in code.co_lines() if number is not None]
+    return code.co_filename == file and min(lines) <= line <= max(lines)
+
+
 def _names(code: CodeType) -> set[str]:
     """Give the names that a function, or one inside it, reads."""
     found = set(code.co_names)
@@ -111,29 +134,10 @@ def _names(code: CodeType) -> set[str]:
 
 def _refuse_raise(function: Callable[..., Any]) -> None:
     """Refuse a function with `raise` or `assert`: nobody could catch it in a browser."""
-    line = None
     for instruction in dis.get_instructions(function):
-        line = instruction.starts_line if isinstance(instruction.starts_line, int) and not isinstance(instruction.starts_line, bool) else line
         if instruction.opname == "RAISE_VARARGS":
-            line = instruction.positions.lineno if instruction.positions else line
+            line = instruction.positions.lineno if instruction.positions else None
             raise GameError(
                 f"{locate(function, line)} raises an exception, which can't be exported to WebAssembly; {_RULES}; "
                 "hint: write a field of the state instead and let is_terminal or returns read it"
             )
-
-
-def _explain(function: Callable[..., Any], error: Exception) -> str:
-    """Turn Numba's report into one message."""
-    text = str(error)
-    location = getattr(error, "loc", None)
-    where = re.findall(r'File "([^"]+)", line (\d+)', text)
-    file, line = (where[-1] if where else (function.__code__.co_filename, 0))
-    if location is not None and not where:
-        file, line = location.filename, location.line
-    if "NRT required" in text:
-        return (
-            f"{function.__name__}() allocates memory ({file}, line {line}), which can't be exported to WebAssembly; "
-            f"{_RULES}; hint: keep what it needs as a field of the state, or loop over numbers"
-        )
-    reason = " ".join(part.strip() for part in text.splitlines() if part.strip())[:400]
-    return f"{function.__name__}() can't be exported ({file}, line {line}): {reason}; {_RULES}"

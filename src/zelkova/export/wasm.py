@@ -112,11 +112,10 @@ def compile_object(entries: Sequence[Entry]) -> tuple[bytes, Callable[[Sequence[
                 copies.compile(function, signature)
         results = [copies.compile(entry.function, entry.signature) for entry in entries]
     borders = "".join(_border(entry, result.fndesc) for entry, result in zip(entries, results, strict=True))
-    module = _link([result.library for result in results], raw, borders)
-    callers = _callers(module)
+    texts = [f"declare void @llvm.trap()\n{borders}", *_texts([result.library for result in results], raw)]
 
     def blame(missing: Sequence[str]) -> str:
-        sources = copies.sources()
+        sources, callers = copies.sources(), _callers(_link(texts))
         for symbol in missing:
             for name in (symbol, symbol.removesuffix("f")):
                 for caller in callers.get(name, ()):
@@ -127,7 +126,7 @@ def compile_object(entries: Sequence[Entry]) -> tuple[bytes, Callable[[Sequence[
                         )
         return f"the module needs {', '.join(missing)}, which WebAssembly doesn't have"
 
-    return _optimise(module, {entry.name for entry in entries}), blame
+    return _optimise(_link(texts), {entry.name for entry in entries}), blame
 
 
 @contextmanager
@@ -174,20 +173,20 @@ bad:
 """
 
 
-def _link(libraries: Sequence[Any], raw: Mapping[Any, Sequence[str]], borders: str) -> Any:
-    """Bring the borders, the libraries and all that these use into one module with wasm32's layout."""
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    layout = str(_machine().target_data)
-    texts = [f"declare void @llvm.trap()\n{borders}"]
+def _texts(libraries: Sequence[Any], raw: Mapping[Any, Sequence[str]]) -> Iterator[str]:
+    """Yield the code of the libraries and of all that they use, unoptimised where it was compiled just now."""
     waiting, seen = list(libraries), set()
     while waiting:
         library = waiting.pop()
-        if library in seen or library.name == "nrt":
-            continue
-        seen.add(library)
-        waiting += library._linking_libraries
-        texts += raw[library] if library in raw else [str(library._get_module_for_linking())]
+        if library not in seen and library.name != "nrt":
+            seen.add(library)
+            waiting += library._linking_libraries
+            yield from raw[library] if library in raw else [str(library._get_module_for_linking())]
+
+
+def _link(texts: Sequence[str]) -> Any:
+    """Bring pieces of code into one module with the layout of wasm32."""
+    layout = str(_machine().target_data)
     module = llvm.parse_assembly("")
     for text in texts:
         part = llvm.parse_assembly(text)
@@ -226,6 +225,8 @@ def _optimise(module: Any, exports: set[str]) -> bytes:
 
 def _machine() -> Any:
     """Describe the machine to compile for."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple(TRIPLE).create_target_machine(opt=3, features=FEATURES)
 
 
