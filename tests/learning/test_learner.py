@@ -73,7 +73,9 @@ def test_stop_and_resume_is_no_stop(
         assert torch.equal(ours.tensors[name], tensor), name
 
 
-def test_a_fresh_learner_can_be_resumed(make_learner: Callable[..., Learner], make_data: Callable[..., Any]) -> None:
+def test_a_fresh_learner_can_be_resumed(
+    make_learner: Callable[..., Learner], make_data: Callable[..., Any]
+) -> None:
     first, second = make_learner(), make_learner()
     second.step(*make_data(5))
     second.load_state(first.state())
@@ -98,7 +100,9 @@ def test_another_network_or_optimiser_is_refused_and_changes_nothing(
     assert all(torch.equal(after.tensors[name], tensor) for name, tensor in before.tensors.items())
 
 
-def test_the_running_mean_is_what_acts(make_learner: Callable[..., Learner], make_data: Callable[..., Any]) -> None:
+def test_the_running_mean_is_what_acts(
+    make_learner: Callable[..., Learner], make_data: Callable[..., Any]
+) -> None:
     learner = make_learner(ema_decay=0.5, learning_rate=0.01, warmup_steps=0)
     seen = []
     for seed in range(3):
@@ -116,7 +120,9 @@ def test_the_running_mean_is_what_acts(make_learner: Callable[..., Learner], mak
     assert counted.item() == 3
 
 
-def test_weights_decay_but_biases_and_scales_do_not(make_learner: Callable[..., Learner], make_data: Callable[..., Any]) -> None:
+def test_weights_decay_but_biases_and_scales_do_not(
+    make_learner: Callable[..., Learner], make_data: Callable[..., Any]
+) -> None:
     learner = make_learner(learning_rate=0.1, warmup_steps=0, weight_decay=0.5, value_weight=0.0)
     planes, targets = make_data(0)
     before = {name: p.detach().clone() for name, p in learner.network.named_parameters()}
@@ -127,7 +133,13 @@ def test_weights_decay_but_biases_and_scales_do_not(make_learner: Callable[..., 
 
 
 def test_gradients_are_clipped(make_learner: Callable[..., Learner], make_data: Callable[..., Any]) -> None:
-    settings = {"optimizer": "sgd", "momentum": 0.0, "learning_rate": 1.0, "warmup_steps": 0, "weight_decay": 0.0}
+    settings = {
+        "optimizer": "sgd",
+        "momentum": 0.0,
+        "learning_rate": 1.0,
+        "warmup_steps": 0,
+        "weight_decay": 0.0,
+    }
     learner = make_learner(grad_clip=0.01, **settings)
     before = [p.detach().clone() for p in learner.network.parameters()]
     figures = learner.step(*make_data(0))
@@ -136,7 +148,9 @@ def test_gradients_are_clipped(make_learner: Callable[..., Learner], make_data: 
     assert torch.stack(moved).sum().sqrt().item() == pytest.approx(0.01, rel=1e-3)
 
 
-def test_targets_of_another_batch_are_refused(make_learner: Callable[..., Learner], make_data: Callable[..., Any]) -> None:
+def test_targets_of_another_batch_are_refused(
+    make_learner: Callable[..., Learner], make_data: Callable[..., Any]
+) -> None:
     planes, targets = make_data(0)
     with pytest.raises(ShapeError, match="do not fit together"):
         make_learner().step(planes[:8], targets)

@@ -103,7 +103,11 @@ def test_outcomes_that_can_not_happen_have_no_part() -> None:
     logits = batch([LOG(0.3), 7.0, LOG(0.1), LOG(0.1)]).requires_grad_(True)
     alive = torch.tensor([[True, False, True]])
     got = value_loss(
-        logits, batch([1.0, 0.0, 0.0, 0.0]), batch([0.6, 0.0, 0.4]), alive, ValueSettings((0.0, 1.0), True, 0.0)
+        logits,
+        batch([1.0, 0.0, 0.0, 0.0]),
+        batch([0.6, 0.0, 0.4]),
+        alive,
+        ValueSettings((0.0, 1.0), True, 0.0),
     )
     got.loss.backward()  # type: ignore[no-untyped-call]
     assert got.loss.item() == pytest.approx(-LOG(0.6), abs=1e-6)
