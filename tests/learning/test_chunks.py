@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-
 from tests.replay.games import WIDTH, WORDS, make_episode
+
 from zelkova.errors import CheckpointError
 from zelkova.learning.chunks import ChunkStore
 from zelkova.networks.weights import save_weights

@@ -10,7 +10,7 @@ from zelkova.learning.config import CheckpointConfig, LearningConfig
 from zelkova.learning.learner import Learner, LearnerState
 from zelkova.learning.schedule import learning_rate, steps_due
 
-SETTINGS = (
+SETTINGS: tuple[dict[str, Any], ...] = (
     {},
     {"optimizer": "sgd", "schedule": "cosine", "decay_steps": 20, "learning_rate": 0.05},
     {"ema_decay": 0.9, "warmup_steps": 3, "schedule": "step", "decay_steps": 4},
