@@ -121,6 +121,13 @@ class Wheel:
         }
         return metrics, episodes
 
+    def warm_up(self) -> None:
+        """Compile what is not in the cache yet, by a search whose result is thrown away."""
+        group = self.selfplay.groups[0]
+        group.agent.search_batch(group.states, np.random.default_rng(0))
+        self.observe(group.states)
+        self.selfplay.forget()
+
     def close(self) -> None:
         """Let the threads go."""
         self._pool.shutdown()
