@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.agents import kernels
-from zelkova.agents.agent import Agent
+from zelkova.agents.agent import Agent, SearchResult
 from zelkova.games import Game
 from zelkova.replay.episode import Episode
-from zelkova.search.batch import SearchResult
 from zelkova.selfplay.config import SelfPlayConfig
 
 
