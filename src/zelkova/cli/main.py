@@ -19,7 +19,6 @@ from zelkova.cli import boundary, console
 from zelkova.errors import ZelkovaError, hint
 
 COMMANDS = {
-    "check": "hold a game to the contract of rules, yours or a built-in one",
     "games": "list the games that come with the package",
 }
 """Name of each subcommand, which is the name of its module and function, and what it does."""
