@@ -1,1 +1,1 @@
-"""Who picks actions for a batch of positions: search with a network, and the reference opponent UCT."""
+"""Network, model and search policy together: what picks actions for a batch of positions."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from zelkova.errors import ConfigError, GameError, IllegalActionError
 from zelkova.evaluation.config import MatchConfig
 from zelkova.evaluation.elo import elo_gap, wilson_interval
-from zelkova.evaluation.openings import draw_openings
+from zelkova.evaluation.openings import even_openings
 from zelkova.evaluation.players import Player
 from zelkova.games.game import Game
 from zelkova.games.position import Position
@@ -152,7 +152,7 @@ def play_match(
     count = -(-config.games // players)
     root = np.random.SeedSequence(config.seed)
     opening_rng, game_rng = (np.random.default_rng(child) for child in root.spawn(2))
-    starts, lengths = draw_openings(game, count, config.opening_plies, opening_rng)
+    starts, lengths = even_openings(game, count, config.opening_plies, opening_rng)
     openings = np.repeat(np.arange(count, dtype=np.int32), players)
     seats = np.tile(np.arange(players, dtype=np.int32), count)
     seeds = game_rng.integers(2**63, size=len(seats)).astype(np.uint64)

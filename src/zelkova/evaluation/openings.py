@@ -1,6 +1,9 @@
 """Openings of a match: short lines of random plies that each seating plays once.
 
-Who has the better colour and who gets the better opening then cancels out.
+Who has the better colour and who gets the better opening then cancels out. An opening that is won for one side
+already tells nothing, though: both players win it once. So more lines are drawn than are needed, a short UCT
+search judges each, and the most even two thirds are kept. (Without that, perfect play at connect four scored
+only 97 % against uct:1000 from openings of up to four plies.)
 """
 
 from typing import Any
@@ -9,11 +12,39 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from zelkova.agents.uct import UctSearch
 from zelkova.errors import ConfigError
 from zelkova.games.game import Game
 from zelkova.games.playout import random_below
 
 _TRIES = 64
+_JUDGE_SIMULATIONS = 256
+
+
+def even_openings(
+    game: Game, count: int, most_plies: int, rng: np.random.Generator
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Draw half as many lines again as are needed and keep the most even ones, in the order drawn.
+
+    Args:
+        game: whose positions they are.
+        count: how many to keep.
+        most_plies: longest opening.
+        rng: the source of chance.
+    Returns: positions uint64[count, words] and their lengths in plies int32[count].
+    Raises:
+        ConfigError: random openings of this length end the game again and again.
+    """
+    if most_plies == 0:
+        return draw_openings(game, count, 0, rng)
+    states, lengths = draw_openings(game, count + (count + 1) // 2, most_plies, rng)
+    seeds = rng.integers(2**63, size=len(states)).astype(np.uint64)
+    found = UctSearch(game, _JUDGE_SIMULATIONS).search(states, seeds)
+    mean = (found.visit_counts * found.q_values).sum(axis=1) / _JUDGE_SIMULATIONS
+    low, high = game.return_range
+    lopsided = np.abs((mean - low) / (high - low) - 1 / game.num_players)
+    kept = np.sort(np.argsort(lopsided, kind="stable")[:count])
+    return states[kept], lengths[kept]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -93,12 +93,12 @@ class UctPlayer:
 class ActingAgent(Protocol):
     """What a SearchPlayer asks of an agent."""
 
-    def act(self, states: NDArray[np.uint64], rng: np.random.Generator) -> Any:
+    def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> Any:
         """Search positions [n, words]; the result's field `action` is int32[n]."""
 
 
 class SearchPlayer:
-    """Plays what an agent (network and search) picks."""
+    """Plays what an agent (network and search) picks, without noise: equal positions, equal answers."""
 
     def __init__(self, agent: ActingAgent, name: str) -> None:
         """Wrap an agent.
@@ -111,9 +111,8 @@ class SearchPlayer:
         self.agent = agent
 
     def choose(self, states: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Pick a legal action for each position; the batch's seeds together make one generator."""
-        rng = np.random.default_rng([int(seed) for seed in seeds])
-        return np.asarray(self.agent.act(states, rng).action, np.int32)
+        """Pick a legal action for each position; the seeds are not used."""
+        return np.asarray(self.agent.act(states).action, np.int32)
 
 
 def is_reference(text: str) -> bool:
