@@ -11,7 +11,6 @@ form reads them and needs no solver.
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +31,11 @@ OPENING_VALUES = {0: -1, 1: -1, 2: 0, 3: 1, 4: 0, 5: -1, 6: -1}
 def make_solver() -> Solver:
     """Wrap bitbully, and check its conventions against the solved opening."""
     try:
-        from bitbully import BitBully, Board
+        from bitbully import BitBully, Board  # type: ignore
     except ImportError:
-        raise MissingExtraError("judging positions needs the package bitbully; pip install bitbully") from None
+        raise MissingExtraError(
+            "judging positions needs the package bitbully; pip install bitbully"
+        ) from None
     solver = BitBully()
 
     def solve(state: NDArray[np.uint64]) -> dict[int, int]:
@@ -52,7 +53,7 @@ def make_solver() -> Solver:
 def write_judged(path: Path, count: int, seed: int) -> None:
     lines = judge_positions(GAME, make_solver(), count, seed)
     head = [
-        f"# {count} positions of connect four after 2 to 21 random plies (seed {seed}), each legal move judged by",
+        f"# {count} positions of connect four after 2 to 21 random plies (seed {seed}), each move judged by",
         "# a perfect solver (PyPI bitbully): + win, = draw, - loss for the mover, . column full.",
         f"# python experiments/connect_four_optimal.py --judge {path.name} --positions {count} --seed {seed}",
     ]
@@ -62,16 +63,20 @@ def write_judged(path: Path, count: int, seed: int) -> None:
 def load_player(text: str, simulations: int) -> Player:
     if is_reference(text):
         return make_player(text, GAME)
-    from zelkova.agents import load_agent
+    from zelkova.agents.load import load_agent
 
-    return make_player(text, GAME, load_agent=lambda path: load_agent(path, num_simulations=simulations))
+    return make_player(
+        text, GAME, load_agent=lambda path: load_agent(path, num_simulations=simulations, batch=64)
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("players", nargs="*", help="random, uct:N, a run's folder or a checkpoint")
     parser.add_argument("--judge", type=Path, metavar="FILE", help="draw and judge positions into a file")
-    parser.add_argument("--judged", type=Path, default=JUDGED, metavar="FILE", help="read positions from here")
+    parser.add_argument(
+        "--judged", type=Path, default=JUDGED, metavar="FILE", help="read positions from here"
+    )
     parser.add_argument("--positions", type=int, default=1000)
     parser.add_argument("--simulations", type=int, default=128)
     parser.add_argument("--seed", type=int, default=0)
@@ -83,13 +88,11 @@ def main() -> None:
     judged = read_judged_file(GAME, given.judged)
     records = []
     for text in given.players:
-        begin = time.monotonic()
         result = optimal_move_share(load_player(text, given.simulations), judged, given.seed)
         low, high = result.interval
         params = {"player": text, "simulations": given.simulations, "positions": len(result.kept)}
         records.append({"name": "connect_four/optimal_share", "value": result.share, "params": params})
-        seconds = time.monotonic() - begin
-        print(f"{text}: {result.share:.1%} of moves keep the result (95 %: {low:.1%} to {high:.1%}), {seconds:.1f} s")
+        print(f"{text}: {result.share:.1%} of moves keep the result (95 %: {low:.1%} to {high:.1%})")
         for first, last in ((2, 6), (7, 11), (12, 16), (17, 21)):
             chosen = (result.plies >= first) & (result.plies <= last)
             print(f"  after {first:2} to {last:2} plies: {result.kept[chosen].mean():.1%} of {chosen.sum()}")

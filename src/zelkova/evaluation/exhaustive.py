@@ -43,7 +43,9 @@ def walk_replies(game: Game, player: Player, seat: int, seed: int = 0) -> Walk:
     losing_line: tuple[int, ...] = ()
     while frontier:
         if len(frontier) > _MOST:
-            raise ConfigError(f"{game.name} has too many positions to walk through; next: play a match instead")
+            raise ConfigError(
+                f"{game.name} has too many positions to walk through; next: play a match instead"
+            )
         states = np.frombuffer(b"".join(frontier), np.uint64).reshape(-1, game.words).copy()
         lines = list(frontier.values())
         going = np.array([not rules.is_terminal(states[row : row + 1]) for row in range(len(states))])
@@ -57,14 +59,16 @@ def walk_replies(game: Game, player: Player, seat: int, seed: int = 0) -> Walk:
         if mine.any():
             chosen[mine] = player.choose(states[mine], np.full(int(mine.sum()), seed, np.uint64))
         counts["asked"] += int(mine.sum())
-        frontier = _next_ply(rules, states[going], chosen[going], [lines[row] for row in np.flatnonzero(going)])
+        frontier = _next_ply(
+            rules, states[going], chosen[going], [lines[row] for row in np.flatnonzero(going)]
+        )
     return Walk(seat=seat, losing_line=losing_line, **counts)
 
 
 def _next_ply(
     rules: Single, states: NDArray[np.uint64], chosen: NDArray[np.int32], lines: list[tuple[int, ...]]
 ) -> dict[bytes, tuple[int, ...]]:
-    """Give the different positions one ply on, each with a line that leads there; chosen is -1 for a reply."""
+    """Give the different positions one ply on, each with a line that leads there; chosen -1: a reply."""
     after: dict[bytes, tuple[int, ...]] = {}
     for row, line in enumerate(lines):
         state = states[row : row + 1]

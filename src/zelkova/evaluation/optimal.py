@@ -5,7 +5,7 @@ A judged position is a line of moves and, for each action, the result that the m
     44412 -+=---.      `+` win, `=` draw, `-` loss, `.` not legal
 
 Only positions count where a legal action would throw the result away. How fast a win comes does not matter.
-The solver comes in as a function, so that this module, and every test that reads judged positions, needs none.
+The solver comes in as a function, so that this module and the tests that read judged positions need none.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ _SIGNS = {1: "+", 0: "=", -1: "-"}
 _RESULTS = {"+": 1, "=": 0, "-": -1, ".": -2}
 
 Solver = Callable[[NDArray[np.uint64]], Mapping[int, int]]
-"""Gives for a state uint64[1, words] each legal action's value to the mover: above 0 win, 0 draw, below loss."""
+"""Gives for a state uint64[1, words] each legal action's value to the mover: win above 0, loss below."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,9 +124,8 @@ def read_judged(game: Game, lines: Sequence[str]) -> Judged:
             continue
         moves, _, signs = line.strip().partition(" ")
         if len(signs) != game.num_actions or set(signs) - set(_RESULTS):
-            raise NotationError(
-                f"line {number}: `{line.strip()}`; allowed: moves, a blank and {game.num_actions} signs of + = - ."
-            )
+            allowed = f"moves, a blank, {game.num_actions} signs of + = - ."
+            raise NotationError(f"line {number}: `{line.strip()}`; allowed: {allowed}")
         position = game.position()
         for move in moves:
             position.play(move)
