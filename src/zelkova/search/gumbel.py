@@ -5,7 +5,7 @@ Source: Policy improvement by planning with Gumbel (Danihelka et al., ICLR 2022)
 
 import numpy as np
 
-from zelkova.search.native import I32, ONE, ZERO, best_in_row, exp32, exp_sum, kernel, pairwise_sum
+from zelkova.search.native import I32, ONE, ZERO, best_in_row, exp32, exp_sum, inlined, pairwise_sum
 from zelkova.search.qtransforms import completed_q
 from zelkova.search.tree import NONE, QUARTER, UNKNOWN, VISITED_LOGIT, Forest, open_edge
 
@@ -39,7 +39,7 @@ def halving_table(considered: int, simulations: int) -> I32:
     return np.array(rows, np.int32)
 
 
-@kernel
+@inlined
 def open_candidates(t: Forest, b: int, considered: int) -> None:
     """Open the root's candidates: the largest g + logit, best first, the lowest action on a tie.
 
@@ -78,7 +78,7 @@ def open_candidates(t: Forest, b: int, considered: int) -> None:
     record["best"] = NONE
 
 
-@kernel
+@inlined
 def best_candidate(t: Forest, b: int, visits: int) -> int:
     """Find the candidate with g + logit + sigma(q) largest among those with so many visits.
 
@@ -103,7 +103,7 @@ def best_candidate(t: Forest, b: int, visits: int) -> int:
     return chosen
 
 
-@kernel
+@inlined
 def choose_halving(t: Forest, b: int) -> int:
     """Choose the root's candidate for the next simulation of Sequential Halving (3.3).
 
@@ -130,7 +130,7 @@ def choose_halving(t: Forest, b: int) -> int:
     return best_candidate(t, b, below if below >= 0 else least)
 
 
-@kernel
+@inlined
 def most_visited_candidate(t: Forest, b: int) -> int:
     """Find the candidate to act with: best g + logit + sigma(q) among the most visited."""
     first = int(t.nodes[b, 0]["kids"])
@@ -140,7 +140,7 @@ def most_visited_candidate(t: Forest, b: int) -> int:
     return best_candidate(t, b, most)
 
 
-@kernel
+@inlined
 def prepare_full(t: Forest, b: int, node: int) -> None:
     """Find a node's best unvisited edge and the mass of its unvisited edges.
 
@@ -171,7 +171,7 @@ def prepare_full(t: Forest, b: int, node: int) -> None:
         record["is_ready"] = 1
 
 
-@kernel
+@inlined
 def choose_full(t: Forest, b: int, node: int) -> int:
     """Choose argmax pi'(a) - N(a) / (1 + S) at a node below the root; the lowest action on a tie.
 
@@ -226,7 +226,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
     return chosen
 
 
-@kernel
+@inlined
 def improved_policy(t: Forest, b: int, out: np.ndarray) -> None:  # type: ignore[type-arg]
     """Write pi' = softmax(logits + sigma(completed Q)) of the root's legal actions into out[b] (Eq. 11)."""
     record = t.nodes[b, 0]

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from zelkova.search.native import ONE, ZERO, best_in_row, kernel, softmax_row
+from zelkova.search.native import ONE, ZERO, best_in_row, inlined, softmax_row
 from zelkova.search.qtransforms import fixed_range, soft_range, tree_range
 from zelkova.search.tree import FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
 
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION, FPU_MEAN_Q, FPU_LOSS = 0, 1, 2, 3, 4
 
 
-@kernel
+@inlined
 def prepare_puct(t: Forest, b: int, node: int) -> None:
     """Turn a node's logits into probabilities if they aren't yet, and find its best unvisited edge."""
     record = t.nodes[b, node]
@@ -26,7 +26,7 @@ def prepare_puct(t: Forest, b: int, node: int) -> None:
     record["best_weight"] = t.priors[b, start + best]
 
 
-@kernel
+@inlined
 def puct_range(t: Forest, b: int, node: int) -> tuple[np.float32, np.float32]:
     """Find how Q is normalised at a node.
 
@@ -52,7 +52,7 @@ def puct_range(t: Forest, b: int, node: int) -> tuple[np.float32, np.float32]:
     return ZERO, ONE
 
 
-@kernel
+@inlined
 def first_play_value(
     t: Forest, b: int, node: int, offset: np.float32, factor: np.float32, mean: np.float32
 ) -> np.float32:
@@ -82,7 +82,7 @@ def first_play_value(
     return np.float32((value - offset) * factor)
 
 
-@kernel
+@inlined
 def running_mean_q(t: Forest, b: int, node: int, above: np.float32) -> np.float32:
     """Average the visited Q of a node with its parent's average (EfficientZero); above is that average."""
     record = t.nodes[b, node]
@@ -96,7 +96,7 @@ def running_mean_q(t: Forest, b: int, node: int, above: np.float32) -> np.float3
     return np.float32(total / np.float32(count + 1))
 
 
-@kernel
+@inlined
 def choose_puct(t: Forest, b: int, node: int, mean: np.float32) -> int:
     """Choose the edge with the largest Q + C(S) P sqrt(1 + S) / (1 + N); the lowest action on a tie.
 

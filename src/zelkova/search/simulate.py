@@ -15,14 +15,13 @@ from zelkova.search.gumbel import (
     most_visited_candidate,
     open_candidates,
 )
-from zelkova.search.native import F32, F64, I32, ONE, ZERO, is_finite, kernel
+from zelkova.search.native import F32, F64, I32, ONE, ZERO, inlined, is_finite, kernel
 from zelkova.search.puct import FPU_MEAN_Q, choose_puct, prepare_puct, running_mean_q
 from zelkova.search.tree import (
     BAD_NOISE,
     FULL,
     GUMBEL,
     OK,
-    PUCT,
     UNKNOWN,
     Forest,
     Records,
@@ -53,7 +52,7 @@ class Answer(NamedTuple):
     raw: F32  # [B, P]
 
 
-@kernel
+@inlined
 def plant(t: Forest, b: int, rows: Rows, row: int, has_noise: bool) -> int:
     """Make an evaluated position the root of a tree.
 
@@ -94,7 +93,7 @@ def plant(t: Forest, b: int, rows: Rows, row: int, has_noise: bool) -> int:
     return OK
 
 
-@kernel
+@inlined
 def descend(t: Forest, b: int) -> int:
     """Choose edges from the root until a leaf, which heads[b]["leaf"] names.
 
@@ -135,7 +134,7 @@ def descend(t: Forest, b: int) -> int:
         node = child
 
 
-@kernel
+@inlined
 def gather_leaf(t: Forest, b: int) -> int:
     """Descend until a leaf needs an evaluation; leaves met again are backed up on the way.
 
@@ -156,7 +155,7 @@ def gather_leaf(t: Forest, b: int) -> int:
     return FINISHED
 
 
-@kernel
+@inlined
 def settle_leaf(t: Forest, b: int, leaf: int, rows: Rows, row: int) -> int:
     """Take a gathered leaf's evaluation in: grow it and back it up.
 
@@ -171,14 +170,14 @@ def settle_leaf(t: Forest, b: int, leaf: int, rows: Rows, row: int) -> int:
     return status
 
 
-@kernel
+@inlined
 def drop_duplicate(t: Forest, b: int, leaf: int) -> None:
     """Take back a descent that ended at a pending leaf."""
     add_pending(t, b, leaf, -1)
     t.heads[b]["started"] -= 1
 
 
-@kernel
+@inlined
 def select_trees(t: Forest, num_leaves: int, parent: I32, action: I32, node: I32, held: I32) -> int:
     """Gather up to num_leaves leaves of each tree.
 
@@ -210,7 +209,7 @@ def select_trees(t: Forest, num_leaves: int, parent: I32, action: I32, node: I32
     return wanted
 
 
-@kernel
+@inlined
 def settle_trees(t: Forest, num_leaves: int, node: I32, held: I32, rows: Rows) -> int:
     """Take in the evaluations of the rows that `select_trees` asked for.
 
@@ -230,7 +229,7 @@ def settle_trees(t: Forest, num_leaves: int, node: I32, held: I32, rows: Rows) -
     return 0
 
 
-@kernel
+@inlined
 def most_visited(t: Forest, b: int) -> int:
     """Find the root's kid with the most visits; the lowest action on a tie."""
     root = t.nodes[b, 0]
@@ -244,7 +243,7 @@ def most_visited(t: Forest, b: int) -> int:
     return chosen
 
 
-@kernel
+@inlined
 def read_root(t: Forest, b: int, out: Answer) -> None:
     """Write the answer of one tree."""
     root = t.nodes[b, 0]

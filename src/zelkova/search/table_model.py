@@ -8,7 +8,7 @@ import numpy as np
 from zelkova.errors import ShapeError
 from zelkova.search.batch import BatchSearch, Evaluation, draw_noise, run
 from zelkova.search.config import SearchConfig
-from zelkova.search.native import F32, F64, I32, kernel
+from zelkova.search.native import F32, F64, I32, inlined, kernel
 from zelkova.search.simulate import NEW, STATUSES, gather_leaf, settle_leaf
 from zelkova.search.tree import OK, Forest, Records, Rows
 
@@ -26,7 +26,7 @@ class Tables(NamedTuple):
     to_play: I32  # [S]
 
 
-@kernel
+@inlined
 def column_of(tables: Tables, state: int, action: int) -> int:
     """Find the column of a legal action of a state."""
     if action < tables.count[state] and tables.actions[state, action] == action:

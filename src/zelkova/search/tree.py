@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.search.native import F32, I32, ONE, ZERO, copy_actions, copy_logits, exp32, is_finite, kernel
+from zelkova.search.native import F32, I32, ONE, ZERO, copy_actions, copy_logits, exp32, inlined, is_finite
 
 Records = NDArray[np.void]
 
@@ -125,7 +125,7 @@ class Rows(NamedTuple):
     to_play: I32  # [R]
 
 
-@kernel
+@inlined
 def clear(t: Forest, b: int) -> None:
     """Empty a tree but for a root without edges."""
     head = t.heads[b]
@@ -141,7 +141,7 @@ def clear(t: Forest, b: int) -> None:
     new_node(t, b, -1, -1)
 
 
-@kernel
+@inlined
 def new_node(t: Forest, b: int, parent: int, parent_kid: int) -> int:
     """Take the next node of a tree; it has no edges until `grow` gives it some."""
     head = t.heads[b]
@@ -164,7 +164,7 @@ def new_node(t: Forest, b: int, parent: int, parent_kid: int) -> int:
     return node
 
 
-@kernel
+@inlined
 def grow(t: Forest, b: int, node: int, rows: Rows, row: int) -> int:
     """Give a new node what the model said about it: edges, raw value, mover, reward and discount.
 
@@ -207,7 +207,7 @@ def grow(t: Forest, b: int, node: int, rows: Rows, row: int) -> int:
     return status
 
 
-@kernel
+@inlined
 def open_edge(t: Forest, b: int, node: int, edge: int, weight: np.float32) -> int:
     """Append an edge to the kids of its node, moving the block to a larger place when it is full.
 
@@ -237,7 +237,7 @@ def open_edge(t: Forest, b: int, node: int, edge: int, weight: np.float32) -> in
     return count
 
 
-@kernel
+@inlined
 def open_best(t: Forest, b: int, node: int, rule: int) -> int:
     """Open the best unvisited edge of a node and mark it in the slice.
 
@@ -257,7 +257,7 @@ def open_best(t: Forest, b: int, node: int, rule: int) -> int:
     return kid
 
 
-@kernel
+@inlined
 def refresh_q(t: Forest, b: int, node: int) -> None:
     """Write the Q of the edge into a node from the node's sums, with its pending visits counted as lost."""
     s = t.settings[0]
@@ -280,7 +280,7 @@ def refresh_q(t: Forest, b: int, node: int) -> None:
     kid["q"] = q
 
 
-@kernel
+@inlined
 def add_pending(t: Forest, b: int, leaf: int, sign: int) -> None:
     """Add (sign 1) or take away (-1) one pending leaf's virtual visits on its way to the root.
 
@@ -301,7 +301,7 @@ def add_pending(t: Forest, b: int, leaf: int, sign: int) -> None:
         node = parent
 
 
-@kernel
+@inlined
 def back_up(t: Forest, b: int, leaf: int) -> None:
     """Add one simulation's result, the leaf's raw value, to every node from the leaf up to the root.
 
@@ -342,7 +342,7 @@ def back_up(t: Forest, b: int, leaf: int) -> None:
     t.heads[b]["done"] += 1
 
 
-@kernel
+@inlined
 def widen_bounds(t: Forest, b: int, node: int) -> None:
     """Let the tree's smallest and largest Q take in the edge into a node."""
     record = t.nodes[b, node]
