@@ -7,7 +7,7 @@ import numpy as np
 
 from zelkova.search.native import I32, ONE, ZERO, best_in_row, exp32, exp_sum, inlined, pairwise_sum
 from zelkova.search.qtransforms import completed_q
-from zelkova.search.tree import NONE, QUARTER, UNKNOWN, VISITED_LOGIT, Forest, open_edge
+from zelkova.search.tree import NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
 
 
 def halving_visits(considered: int, simulations: int) -> list[int]:
@@ -190,7 +190,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
     value, offset, factor = completed_q(t, b, node)
     start = int(record["kids"])
     edge = int(record["best"])
-    top = VISITED_LOGIT
+    top = VISITED
     rest = ZERO
     if edge >= 0:
         rest = np.float32(record["best_weight"] + (value - offset) * factor)
@@ -202,7 +202,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
         top = score if score > top else top
     total = ZERO
     share = ONE / np.float32(int(record["visits"]) + int(record["pending"]))
-    best = VISITED_LOGIT
+    best = VISITED
     if edge >= 0:
         best = exp32(np.float32(rest - top))
         total = np.float32(
@@ -241,7 +241,7 @@ def improved_policy(t: Forest, b: int, out: np.ndarray) -> None:  # type: ignore
         kid = t.kids[b, first + k]
         if kid["visits"] > 0:
             out[b, int(kid["edge"])] = np.float32(kid["logit"] + (kid["q"] - offset) * factor)
-    top = VISITED_LOGIT
+    top = VISITED
     for i in range(count):
         top = out[b, i] if out[b, i] > top else top
     for i in range(count):

@@ -99,8 +99,7 @@ def best_in_row(bits: I32, b: int, start: int, count: int) -> int:
     first = NO_INDEX
     k = np.int32(0)
     for i in range(count):
-        here = k if bits[b, start + i] == best else NO_INDEX
-        first = here if here < first else first
+        first = np.int32(min(first, k if bits[b, start + i] == best else NO_INDEX))  # this form vectorises
         k = np.int32(k + np.int32(1))
     return int(first)
 

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from zelkova.search.native import ONE, ZERO, best_in_row, inlined, softmax_row
+from zelkova.search.native import ONE, ZERO, best_in_row, exp32, exp_sum, inlined
 from zelkova.search.qtransforms import fixed_range, soft_range, tree_range
-from zelkova.search.tree import FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
+from zelkova.search.tree import DENSE, FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
 
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION, FPU_MEAN_Q, FPU_LOSS = 0, 1, 2, 3, 4
 
 
 @inlined
 def prepare_puct(t: Forest, b: int, node: int) -> None:
-    """Turn a node's logits into probabilities if they aren't yet, and find its best unvisited edge."""
+    """Find a node's best unvisited edge and its prior probability."""
     record = t.nodes[b, node]
     start = int(record["edges"])
     count = int(record["num_edges"])
@@ -19,11 +19,15 @@ def prepare_puct(t: Forest, b: int, node: int) -> None:
         record["best"] = NONE
         return
     best = best_in_row(t.bits, b, start, count)
+    weight = t.priors[b, start + best]
     if record["is_ready"] == 0:
-        softmax_row(t.priors, b, start, count, t.priors[b, start + best], t.scratch)
+        record["reference"] = weight
+        record["mass"] = exp_sum(t.priors, b, start, count, weight, t.scratch)
         record["is_ready"] = 1
+    if record["is_ready"] != DENSE:
+        weight = np.float32(exp32(np.float32(weight - record["reference"])) / record["mass"])
     record["best"] = best
-    record["best_weight"] = t.priors[b, start + best]
+    record["best_weight"] = weight
 
 
 @inlined

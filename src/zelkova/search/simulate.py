@@ -15,14 +15,25 @@ from zelkova.search.gumbel import (
     most_visited_candidate,
     open_candidates,
 )
-from zelkova.search.native import F32, F64, I32, ONE, ZERO, inlined, is_finite, kernel
-from zelkova.search.puct import FPU_MEAN_Q, choose_puct, prepare_puct, running_mean_q
+from zelkova.search.native import (
+    F32,
+    F64,
+    I32,
+    ONE,
+    ZERO,
+    best_in_row,
+    inlined,
+    is_finite,
+    kernel,
+    softmax_row,
+)
+from zelkova.search.puct import FPU_MEAN_Q, choose_puct, running_mean_q
 from zelkova.search.tree import (
     BAD_NOISE,
+    DENSE,
     FULL,
     GUMBEL,
     OK,
-    UNKNOWN,
     Forest,
     Records,
     Rows,
@@ -82,14 +93,17 @@ def plant(t: Forest, b: int, rows: Rows, row: int, has_noise: bool) -> int:
             total = np.float32(total + t.noise[b, i])
         if np.abs(total - ONE) > NOISE_SLACK:
             return BAD_NOISE
-        prepare_puct(t, b, 0)
         start = int(record["edges"])
+        count = int(record["num_edges"])
+        softmax_row(
+            t.priors, b, start, count, t.priors[b, start + best_in_row(t.bits, b, start, count)], t.scratch
+        )
         share = s["dirichlet_fraction"]
         for i in range(int(record["num_edges"])):
             t.priors[b, start + i] = np.float32(
                 (ONE - share) * t.priors[b, start + i] + share * t.noise[b, i]
             )
-        record["best"] = UNKNOWN
+        record["is_ready"] = DENSE
     return OK
 
 

@@ -2,9 +2,9 @@
 
 A node owns a slice of *edges* (legal action, logit) and a growing block of *kids*: one record for each edge that
 has been chosen, side by side, so that a selection reads a few cache lines however many actions there are.
-An edge's logit turns into a probability when PUCT first descends through its node; most leaves never get there.
-Choosing an edge moves its number to the kid and marks it VISITED_* in the slice, where the largest unmarked
-one is the best unvisited edge: all unvisited edges of a node share one Q.
+Choosing an edge moves its logit to the kid and marks the edge VISITED in the slice, where the largest unmarked one
+is the best unvisited edge: all unvisited edges of a node share one Q. Nothing else is computed for a node's edges
+until a search first descends through it; most leaves never get there.
 """
 
 from typing import NamedTuple
@@ -41,11 +41,11 @@ NODE = np.dtype(  # 64 bytes: one cache line
         ("parent", np.int32),  # parent node, -1 at the root
         ("parent_kid", np.int32),  # its place among the parent's kids
         ("to_play", np.int16),  # mover, 0..P-1
-        ("is_ready", np.int16),  # 1 once the fields below hold (puct: and the slice holds probabilities)
+        ("is_ready", np.int16),  # 1 once the last three fields hold; DENSE: the slice holds probabilities
         ("discount", np.float32),  # on the edge into the node
         ("best_weight", np.float32),  # of the best unvisited edge: probability (puct) or logit (full)
-        ("mass", np.float32),  # full: sum of exp(logit - reference) over unvisited edges
-        ("reference", np.float32),  # full: logit that mass is relative to
+        ("mass", np.float32),  # sum of exp(logit - reference) over all edges (puct) or the unvisited (full)
+        ("reference", np.float32),  # logit that mass is relative to
         ("mass_limit", np.float32),  # full: mass below which it is summed anew
     ],
     align=True,
@@ -86,8 +86,8 @@ SETTINGS = np.dtype(  # SearchConfig as numbers
 PUCT, GUMBEL, FULL = 0, 1, 2
 FIXED, TREE, PER_NODE, UNSCALED = 0, 1, 2, 3
 UNKNOWN, NONE = -1, -2
-VISITED_PROBABILITY = np.float32(-1.0)
-VISITED_LOGIT = np.float32(-np.inf)
+DENSE = 2
+VISITED = np.float32(-np.inf)
 FIRST_CAPACITY = 4
 QUARTER = np.float32(0.25)
 OK, BAD_LOGIT, BAD_VALUE, BAD_REWARD, NO_ACTION, BAD_COUNT, BAD_PLAYER, BAD_NOISE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -103,7 +103,7 @@ class Forest(NamedTuple):
     raw: F32  # [B, N, P] the model's value
     rewards: F32  # [B, N, P] on the edge into the node
     actions: I32  # [B, E] action numbers
-    priors: F32  # [B, E] logits or probabilities
+    priors: F32  # [B, E] logits; probabilities at a root with Dirichlet noise
     bits: I32  # [B, E] the same memory as int32
     bounds: F32  # [B, P, 2] smallest and largest Q of each component
     noise: F32  # [B, M] Gumbel noise of the root's legal actions, scaled
@@ -247,10 +247,8 @@ def open_best(t: Forest, b: int, node: int, rule: int) -> int:
     record = t.nodes[b, node]
     edge = int(record["best"])
     kid = open_edge(t, b, node, edge, record["best_weight"])
-    if rule == PUCT:
-        t.priors[b, record["edges"] + edge] = VISITED_PROBABILITY
-    else:
-        t.priors[b, record["edges"] + edge] = VISITED_LOGIT
+    t.priors[b, record["edges"] + edge] = VISITED
+    if rule == FULL:
         start = int(record["kids"])
         t.kids[b, start + kid]["prior"] = exp32(np.float32(record["best_weight"] - t.kids[b, start]["logit"]))
     record["best"] = UNKNOWN
