@@ -347,7 +347,12 @@ def test_q_transforms_of_mctx() -> None:
         "completed_by_mix_value/paper": {"c_scale": 1.0, "rescale": "node"},
         "completed_by_mix_value/no_rescale": {"c_scale": 0.1, "rescale": "none"},
         "completed_by_mix_value/no_mixed": {"c_scale": 0.1, "rescale": "node", "completion": "raw"},
-        "completed_by_mix_value/raw_only": {"c_scale": 0.1, "rescale": "none", "completion": "raw"},
+        "completed_by_mix_value/raw_only": {
+            "c_visit": 10.0,
+            "c_scale": 0.5,
+            "rescale": "none",
+            "completion": "raw",
+        },
     }
     for case in GOLDEN["qtransforms"]:
         visits, q = np.array(case["visit_counts"]), np.array(case["qvalues"])

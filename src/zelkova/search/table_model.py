@@ -218,10 +218,11 @@ def tree_speed(
     run(search, asked, noise)
     batches = 0
     start = time.process_time()
-    while time.process_time() - start < seconds:
+    spent = 0.0
+    while batches == 0 or spent < seconds:
         run(search, asked, noise)
         batches += 1
-    spent = time.process_time() - start
+        spent = time.process_time() - start
     name = "search/simulations_per_cpu_s" if is_native else "search/python_simulations_per_cpu_s"
     params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
     return {"name": name, "value": batches * trees * simulations / spent, "params": params}
