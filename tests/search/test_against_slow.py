@@ -8,7 +8,18 @@ import pytest
 from slow_search import Node, Slow, random_game
 
 from zelkova.search import (
-    BatchSearch, SearchConfig, batch, draw_noise, gumbel, native, puct, qtransforms, run, simulate, table_model, tree,
+    BatchSearch,
+    SearchConfig,
+    batch,
+    draw_noise,
+    gumbel,
+    native,
+    puct,
+    qtransforms,
+    run,
+    simulate,
+    table_model,
+    tree,
 )  # fmt: skip
 from zelkova.search.table_model import Stepwise, TableModel
 

@@ -9,7 +9,13 @@ from slow_search import random_game
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search import BatchSearch, Evaluation, Model, SearchConfig, draw_noise, run
 from zelkova.search.table_model import (
-    SPEED_ROWS, Stepwise, TableModel, Tables, blank_evaluation, random_tables, tree_speed,
+    SPEED_ROWS,
+    Stepwise,
+    TableModel,
+    Tables,
+    blank_evaluation,
+    random_tables,
+    tree_speed,
 )  # fmt: skip
 
 F = np.float32

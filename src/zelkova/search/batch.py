@@ -13,7 +13,7 @@ from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search import tree
 from zelkova.search.config import CHOICES, DIRICHLET_SCALE, SearchConfig
 from zelkova.search.gumbel import halving_table
-from zelkova.search.native import F32, I32
+from zelkova.search.native import F32, I32, bind
 from zelkova.search.simulate import STATUSES, plant_roots, read_roots, select_leaves, settle_leaves
 
 MESSAGES = {
@@ -133,12 +133,17 @@ class BatchSearch:
         self._held = np.full(rows, -1, np.int32)
         self._select_args = (*self.forest, num_leaves, *self.selection, self._held)
         self._settle_args = (*self.forest, num_leaves, self.selection.node, self._held)
+        self._select: Any = None
+        self._settle: Any = None
+        self._checked: Evaluation | None = None  # the last evaluation whose shapes were found right
         self._has_roots = False
+        self._is_waiting = False  # selected rows have not been expanded
+        self._left = num_trees  # trees with simulations left
 
     @property
     def is_done(self) -> bool:
         """Whether every tree has had all its simulations."""
-        return self._has_roots and bool((self.forest.heads["done"] >= self.num_simulations).all())
+        return self._has_roots and self._left == 0
 
     def set_roots(self, evaluation: Evaluation, noise: F32 | None = None) -> None:
         """Begin new searches.
@@ -165,6 +170,8 @@ class BatchSearch:
         self._has_roots = False
         self._raise(plant_roots(*self.forest, *evaluation, noise is not None))
         self._has_roots = True
+        self._is_waiting = False
+        self._left = self.num_trees
         self.selection.node[:] = -1
         self._held[:] = -1
 
@@ -176,9 +183,13 @@ class BatchSearch:
         """
         if not self._has_roots:
             raise SearchError("select() before set_roots(): give the trees their roots first")
-        if (self.selection.node >= 0).any():
+        if self._is_waiting:
             raise SearchError("select() twice: expand() the last selection first")
-        select_leaves(*self._select_args)
+        if self._select is None:
+            self._select = bind(select_leaves, *self._select_args)
+        self._is_waiting = self._select(*self._select_args) > 0
+        if not self._is_waiting:
+            self._left = 0
         return self.selection
 
     def expand(self, evaluation: Evaluation) -> None:
@@ -188,13 +199,35 @@ class BatchSearch:
             evaluation: R rows; those whose node is -1 are not read.
         Raises:
             ShapeError: an array has another shape or dtype.
-            SearchError: numbers that can't be used; names the tree.
+            SearchError: numbers that can't be used, naming the tree; no rows were selected.
         """
-        self._check(evaluation, self.num_trees * self.num_leaves)
-        status = settle_leaves(*self._settle_args, *evaluation)
-        if status:
+        if evaluation is not self._checked:
+            self._check(evaluation, self.num_trees * self.num_leaves)
+            self._checked = evaluation
+        if not self._is_waiting:
+            if self.is_done:
+                return
+            raise SearchError("expand() before select(): no rows wait for an evaluation")
+        if self._settle is None:
+            self._settle = bind(settle_leaves, *self._settle_args, *evaluation)
+        self._is_waiting = False
+        self._left = self._settle(*self._settle_args, *evaluation)
+        if self._left < 0:
             self._has_roots = False
-            self._raise(status, self.num_leaves)
+            self._raise(-self._left, self.num_leaves)
+
+    def finish(self, status: int = 0) -> None:
+        """Tell that a compiled loop has run the simulations, instead of `select` and `expand`.
+
+        Args:
+            status: 0, or tree * STATUSES + status of a bad evaluation.
+        Raises:
+            SearchError: the status says so, or simulations are left.
+        """
+        self._raise(status)
+        if (self.forest.heads["done"] < self.num_simulations).any():
+            raise SearchError("finish() with simulations left")
+        self._left = 0
 
     def result(self, temperature: float | F32 = 0.0, uniform: F32 | None = None) -> SearchResult:
         """Read the answers.

@@ -6,7 +6,7 @@ pairwise order, maxima on the integer image of the floats, an exponential made o
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -41,6 +41,19 @@ def inlined(function: Function) -> Function:
     """Compile as `kernel` does, always into the caller: a call would push every field of fifteen arrays."""
     compiled: Function = numba.njit(forceinline=True, **OPTIONS)(function)
     return compiled
+
+
+def bind(function: Any, *args: Any) -> Callable[..., Any]:
+    """Pick the compiled version of a kernel for the types of these arguments.
+
+    It takes other arguments of the same types without looking at their types again, which is most of the time of
+    a short call. An interpreted kernel is returned as it is.
+    """
+    if not hasattr(function, "overloads"):
+        return cast(Callable[..., Any], function)
+    signature = tuple(numba.typeof(arg) for arg in args)
+    function.compile(signature)
+    return cast(Callable[..., Any], function.overloads[signature].entry_point)
 
 
 # exp(x) = 2**k * exp(r) with x = k ln 2 + r; the polynomial for r is the one of the Cephes library (expf).

@@ -228,7 +228,7 @@ def settle_trees(t: Forest, num_leaves: int, node: I32, held: I32, rows: Rows) -
     """Take in the evaluations of the rows that `select_trees` asked for.
 
     Returns:
-        0, or row * STATUSES + status of the first bad row.
+        How many trees have simulations left, or -(row * STATUSES + status) of the first bad row.
     """
     for r in range(node.shape[0]):
         b = r // num_leaves
@@ -236,11 +236,14 @@ def settle_trees(t: Forest, num_leaves: int, node: I32, held: I32, rows: Rows) -
             status = settle_leaf(t, b, int(node[r]), rows, r)
             node[r] = -1
             if status != OK:
-                return r * STATUSES + status
+                return -(r * STATUSES + status)
         elif held[r] >= 0:
             drop_duplicate(t, b, int(held[r]))
             held[r] = -1
-    return 0
+    left = 0
+    for b in range(t.heads.shape[0]):
+        left += int(t.heads[b]["done"] < t.settings[0]["num_simulations"])
+    return left
 
 
 @inlined

@@ -8,7 +8,7 @@ import numpy as np
 from zelkova.errors import ShapeError
 from zelkova.search.batch import BatchSearch, Evaluation, draw_noise, run
 from zelkova.search.config import SearchConfig
-from zelkova.search.native import F32, F64, I32, inlined, kernel
+from zelkova.search.native import F32, F64, I32, bind, inlined, kernel
 from zelkova.search.simulate import NEW, STATUSES, gather_leaf, settle_leaf
 from zelkova.search.tree import OK, Forest, Records, Rows
 
@@ -142,6 +142,7 @@ class TableModel:
         trees = len(self.roots)
         self.states = np.zeros((trees, num_nodes), np.int32)
         self._out = blank_evaluation(trees * num_leaves, columns, players)
+        self._step: Any = None
         self._step_reward = np.zeros((states, players), np.float32)
         self._step_discount = np.ones(states, np.float32)
 
@@ -155,14 +156,17 @@ class TableModel:
 
     def step(self, parent: I32, action: I32, node: I32) -> Evaluation:
         """Look up the positions after the actions."""
-        step_rows(*self.tables, self.num_leaves, self.states, parent, action, node, *self._out)
+        args = (*self.tables, self.num_leaves, self.states, parent, action, node, *self._out)
+        if self._step is None:
+            self._step = bind(step_rows, *args)
+        self._step(*args)
         return self._out
 
     def search_natively(self, search: BatchSearch) -> None:
         """Run a search that takes one leaf at a time to its end in compiled code."""
         if search.num_leaves == 1:
             arrays = (*search.forest, *self.tables, self.states, self._step_reward, self._step_discount)
-            search._raise(search_trees(*arrays))
+            search.finish(search_trees(*arrays))
 
 
 def blank_evaluation(rows: int, columns: int, players: int) -> Evaluation:
