@@ -154,7 +154,7 @@ class Slow:
         return int(np.argmax(softmax(node.logits + self.sigma(node)) - visits / (1 + visits.sum())))
 
     def schedule(self, root: Node) -> Any:
-        """Sequential Halving as Algorithm 2 tells it, phase by phase."""
+        """Sequential Halving, phase by phase; who stays is settled by score whenever a round picks."""
         n = self.config.num_simulations
         g = (
             np.zeros(len(root.logits))
@@ -163,20 +163,18 @@ class Slow:
         )
         base = g + root.logits
         m = min(self.config.max_considered, len(base), n)
-        left = sorted(np.argsort(-base, kind="stable")[:m].tolist())
-        phases = max(1, math.ceil(math.log2(m)))
+        candidates = np.argsort(-base, kind="stable")[:m].tolist()
+        phases, width, level = max(1, math.ceil(math.log2(m))), m, 0
         while True:
-            rounds = max(1, n // (phases * len(left)))
-            for _ in range(rounds):
-                todo = list(left)
-                while todo:
+            for _ in range(max(1, n // (phases * width))):
+                for _ in range(width):
+                    visits, _ = self.table(root)
                     score = base + self.sigma(root)
-                    best = max(todo, key=lambda a: (score[a], -a))
-                    todo.remove(best)
-                    yield best
-            if len(left) > 2:
-                score = base + self.sigma(root)
-                left = sorted(left, key=lambda a: (-score[a], a))[: max(2, len(left) // 2)]
+                    even = [a for a in candidates if visits[a] == level]
+                    top = max(score[a] for a in even)
+                    yield min(a for a in even if score[a] == top)
+                level += 1
+            width = 1 if m == 1 else max(2, width // 2)
 
     def answer(self, root: Node) -> tuple[int, Any]:
         """The column to play and the policy target."""
@@ -204,12 +202,13 @@ def random_game(rng: np.random.Generator, states: int, actions: int, players: in
         legal[s, : count[s]] = np.sort(rng.permutation(actions + 5)[: count[s]])
     transition = rng.integers(0, states, (states, actions), dtype=np.int32)
     ends = count[transition] == 0
+    paid = ends | (rng.random(ends.shape) < 0.3)
+    pay = rng.uniform(-0.3, 0.3, (states, actions, players))
     value = rng.uniform(-1, 1, (states, players)).astype(np.float32)
     value[count == 0] = 0
     return Tables(
         transition=transition,
-        reward=(rng.uniform(-0.3, 0.3, (states, actions, players)) * (ends | (rng.random(ends.shape) < 0.3))[..., None])
-        .astype(np.float32),
+        reward=np.where(paid[..., None], pay, 0).astype(np.float32),
         discount=np.where(ends, 0, rng.choice([1.0, 0.97], ends.shape)).astype(np.float32),
         actions=legal,
         count=count,

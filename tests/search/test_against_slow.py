@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slow_search import Node, Slow, random_game
+from tests.search.slow_search import Node, Slow, random_game
 
 from zelkova.search import (
     BatchSearch,
@@ -23,13 +23,13 @@ from zelkova.search import (
 )  # fmt: skip
 from zelkova.search.table_model import Stepwise, TableModel
 
-PUCT = [
+PUCT: list[dict[str, Any]] = [
     {"policy": "puct", "rescale": rescale, "fpu": fpu}
     for rescale, fpu in itertools.product(
         ("fixed", "tree", "node", "none"), ("zero", "parent", "reduction", "loss")
     )
 ]
-GUMBEL = [
+GUMBEL: list[dict[str, Any]] = [
     {
         "policy": "gumbel",
         "rescale": rescale,
@@ -47,7 +47,7 @@ GUMBEL = [
         ("none", "mixed", "full", 4),
     ]
 ]
-OTHER = [
+OTHER: list[dict[str, Any]] = [
     {"policy": "puct", "max_depth": 2},
     {"policy": "gumbel", "max_depth": 3, "c_scale": 0.1},
     {"policy": "puct", "c_base": 20.0, "c_init": 2.5, "dirichlet_fraction": 0.5},

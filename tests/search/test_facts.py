@@ -1,11 +1,12 @@
-"""Numbers of the search that were worked out by hand: PUCT and back-up (P), Gumbel (G), halving (H), players (M)."""
+"""Numbers that were worked out by hand: PUCT and back-up (P), Gumbel (G), halving (H)."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from golden_cases import GOLDEN
+from tests.search.golden_cases import GOLDEN
 
 from zelkova.search import BatchSearch, SearchConfig, run
 from zelkova.search.batch import explore_table, visit_policy
@@ -38,7 +39,7 @@ def picks(config: SearchConfig, tables: Tables, simulations: int, steps: int) ->
     before = np.zeros(tables.actions.shape[1], np.int32)
     out = []
     for n in range(1, steps + 1):
-        search = BatchSearch(config, 1, len(before), 1, num_simulations=n)
+        search = BatchSearch(replace(config, num_simulations=n), 1, len(before), 1)
         visits = run(search, TableModel(tables, np.zeros(1, np.int32), n + 1)).visit_counts[0]
         out.append(int(np.argmax(visits - before)))
         before = visits
@@ -56,7 +57,7 @@ def node_with(
 ) -> Any:
     """A forest whose root has these edges, visits, Q values, raw value and mean value."""
     n = len(prior)
-    search = BatchSearch(config, 1, n, 1, q_range, num_simulations=max(2, int(sum(visits))))
+    search = BatchSearch(replace(config, num_simulations=max(2, int(sum(visits)))), 1, n, 1, q_range)
     model = TableModel(bandit(list(prior), list(q)), np.zeros(1, np.int32), 2)
     search.set_roots(model.root())
     forest = search.forest
@@ -122,7 +123,7 @@ def test_back_up_p6_p7() -> None:
     added = search.forest.sums[0, :, 0] - before
     assert added[:3] == pytest.approx([5.536, 5.04, 5.6], abs=1e-6)
     assert search.forest.sums[0, 3, 0] == pytest.approx(4)
-    only = run(BatchSearch(config, 1, 1, 1, num_simulations=3), model).q_values[0, 0]
+    only = run(BatchSearch(config, 1, 1, 1), model).q_values[0, 0]
     # Q is 1 + .9 V(s1), V(s1) the mean of 0, 0 and 5.04
     assert only == pytest.approx(1 + 0.9 * 5.04 / 3, abs=1e-6)
     assert added[0] == pytest.approx(1 + 0.9 * 5.04, abs=1e-6)  # P7: the last back-up's share of Q
@@ -132,17 +133,19 @@ def test_bounds_p9_and_soft_range_p10() -> None:
     offset, factor = fixed_range(F(-1), F(3))
     assert (2 - offset) * factor == pytest.approx(0.75)
     assert (0 - offset) * factor == pytest.approx(0.25)
-    for fpu, expected in (("zero", 0.0), ("loss", 0.0)):
-        config = SearchConfig(policy="puct", fpu=fpu)
+    for config, expected in (
+        (SearchConfig(policy="puct"), 0.0),
+        (SearchConfig(policy="puct", fpu="loss"), 0.0),
+    ):
         forest = node_with(config, [0.6, 0.4], [1, 0], [2.0, 0], q_range=(-1.0, 3.0))
         scale = puct_range(forest, 0, 0)
-        assert first_play_value(forest, 0, 0, *scale, F(0)) == expected
+        assert first_play_value(forest, 0, 0, *scale, F(0)) == 0
     offset, factor = soft_range(F(0.5), F(0.502), F(0.01))
     assert (0.502 - offset) * factor == pytest.approx(0.2, abs=1e-4)
     offset, factor = soft_range(F(0.5), F(0.502), F(1e-8))
     assert (0.502 - offset) * factor == pytest.approx(1, abs=1e-4)
-    assert tree_range(F(0.5), F(0.5), F(0.01)) == (0, 1)
-    assert tree_range(F(np.inf), F(-np.inf), F(0.01)) == (0, 1)
+    assert tree_range(F(0.5), F(0.5), F(0.01)) == (F(0), F(1))
+    assert tree_range(F(np.inf), F(-np.inf), F(0.01)) == (F(0), F(1))
 
 
 def test_first_play_reduction_p11() -> None:
@@ -223,7 +226,7 @@ def test_planning_with_gumbel_g1_to_g7() -> None:
     config = SearchConfig(num_simulations=2, max_considered=2)
     found = run(
         BatchSearch(config, draws, 3, 1, (0.0, 1.0)),
-        TableModel(bandit(prior, value), np.zeros(draws), 3),
+        TableModel(bandit(prior, value), np.zeros(draws, np.int32), 3),
         noise,
     )
     included = (found.visit_counts > 0).mean(axis=0)
@@ -232,11 +235,13 @@ def test_planning_with_gumbel_g1_to_g7() -> None:
     zero = SearchConfig(num_simulations=2, max_considered=2, c_scale=0.0)
     found = run(
         BatchSearch(zero, draws, 3, 1, (0.0, 1.0)),
-        TableModel(bandit(prior, value), np.zeros(draws), 3),
+        TableModel(bandit(prior, value), np.zeros(draws, np.int32), 3),
         noise,
     )
     assert (found.action == 2).mean() == pytest.approx(0.2, abs=0.01)
-    silent = run(BatchSearch(config, 1, 3, 1, (0.0, 1.0)), TableModel(bandit(prior, value), np.zeros(1), 3))
+    silent = run(
+        BatchSearch(config, 1, 3, 1, (0.0, 1.0)), TableModel(bandit(prior, value), np.zeros(1, np.int32), 3)
+    )
     assert silent.action[0] != 2
 
 
@@ -291,7 +296,8 @@ def test_interior_rule_g19_g20(prior: list[float], expected: list[int]) -> None:
         forest = node_with(SearchConfig(c_scale=0.0), prior, visits, [0.0] * 3)
         scores = np.array(prior) - visits / (1 + visits.sum())
         tied = np.flatnonzero(scores > scores.max() - 1e-6)
-        assert wanted in tied and interior_pick(forest, visits) in tied
+        assert wanted in tied
+        assert interior_pick(forest, visits) in tied
         visits[wanted] += 1
 
 

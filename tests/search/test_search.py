@@ -1,13 +1,14 @@
 """What a search promises: several leaves, bad input, odd roots, reproducible noise, vector values, depth."""
 
+import copy
 from typing import Any
 
 import numpy as np
 import pytest
-from slow_search import random_game
+from tests.search.slow_search import random_game
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
-from zelkova.search import BatchSearch, Evaluation, Model, SearchConfig, draw_noise, run
+from zelkova.search import BatchSearch, Model, SearchConfig, draw_noise, run
 from zelkova.search.table_model import (
     SPEED_ROWS,
     Stepwise,
@@ -81,7 +82,7 @@ def test_several_leaves(policy: Any, leaves: int, count: int, kind: Any) -> None
                 assert len(edges - {(-1, -1)}) == len(new)
             search.expand(model.step(parent, action, node))
             rounds += 1
-        assert rounds < 61
+        assert rounds <= 61  # each round evaluates at least one new leaf
         assert_sound(search)
         found = search.result()
         assert (found.visit_counts.sum(axis=1) == 61).all()
@@ -100,7 +101,8 @@ def test_one_legal_action_and_one_simulation(policy: Any) -> None:
     search.select()
     search.expand(leaf)
     found = search.result()
-    assert found.action[0] == 3 and found.action_weights[0].tolist() == [1, 0, 0, 0, 0]
+    assert found.action[0] == 3
+    assert found.action_weights[0].tolist() == [1, 0, 0, 0, 0]
     assert found.actions[0].tolist() == [3, -1, -1, -1, -1]
 
 
@@ -141,7 +143,8 @@ def test_root_noise_stays_on_legal_actions() -> None:
     spread = []
     for _ in range(1000):
         noise = draw_noise(config, root.count, 82, rng)
-        assert (noise[0, 3:] == 0).all() and noise[0].sum() == pytest.approx(1, abs=1e-5)
+        assert (noise[0, 3:] == 0).all()
+        assert noise[0].sum() == pytest.approx(1, abs=1e-5)
         search.set_roots(root, noise)
         mixed = search.forest.priors[0, :3]
         assert mixed.sum() == pytest.approx(1, abs=1e-5)
@@ -157,12 +160,13 @@ def test_equal_seeds_give_equal_searches(policy: Any) -> None:
     tables = random_tables(np.random.default_rng(0), 200, 9)
     counts = []
     for seed in (7, 7, 8):
-        np.random.seed(seed * 3)  # other code's global state makes no difference
+        np.random.seed(seed * 3)  # noqa: NPY002 (other code's global state makes no difference)
         search = BatchSearch(config, 4, 9, 1)
         rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
         noise = draw_noise(config, np.full(4, 9, np.int32), 9, rngs)
         counts.append(run(search, TableModel(tables, np.arange(4, dtype=np.int32), 65), noise).visit_counts)
-    assert (counts[0] == counts[1]).all() and (counts[0] != counts[2]).any()
+    assert (counts[0] == counts[1]).all()
+    assert (counts[0] != counts[2]).any()
 
 
 @pytest.mark.parametrize(("movers", "expected"), [((0, 1, 2), (0.2, 0.7)), ((0, 2, 0), (0.2, 0.1))])
@@ -199,7 +203,8 @@ def test_known_endings_count_as_simulations() -> None:
     )
     search = BatchSearch(SearchConfig(policy="puct", num_simulations=50), 1, 2, 1)
     found = run(search, Stepwise(TableModel(tables, np.zeros(1, np.int32), 51)))
-    assert found.action[0] == 0 and found.visit_counts[0].sum() == 50
+    assert found.action[0] == 0
+    assert found.visit_counts[0].sum() == 50
     assert search.forest.heads["num_nodes"][0] == 3
     assert found.q_values[0].tolist() == [1, -1]
 
@@ -243,7 +248,7 @@ def test_bad_numbers_name_the_tree(name: str, bad: float, text: str) -> None:
         with pytest.raises(SearchError, match="set_roots"):
             search.select()
         search.set_roots(model.root())
-        answer = Evaluation(*(array.copy() for array in model.step(*search.select())))
+        answer = copy.deepcopy(model.step(*search.select()))
         getattr(answer, name)[row] = bad
         with pytest.raises(SearchError, match=rf"tree {row} .*{text}"):
             search.expand(answer)
@@ -253,9 +258,9 @@ def test_bad_noise_is_refused() -> None:
     search, model = small()
     noise = np.full((2, 5), 0.2, F)
     noise[1, 2] = np.nan
-    with pytest.raises(SearchError, match="tree 1 .*noise"):
+    with pytest.raises(SearchError, match=r"tree 1 .*noise"):
         search.set_roots(model.root(), noise)
-    with pytest.raises(SearchError, match="tree 0 .*sum to 1"):
+    with pytest.raises(SearchError, match=r"tree 0 .*sum to 1"):
         search.set_roots(model.root(), np.zeros((2, 5), F))
     with pytest.raises(ShapeError, match="noise has shape"):
         search.set_roots(model.root(), noise[:, :4])
@@ -270,7 +275,7 @@ def test_bad_shapes_and_order_of_calls() -> None:
         with pytest.raises(ShapeError, match=r"evaluation\.\w+ has shape"):
             search.set_roots(wrong)
     search.set_roots(root)
-    with pytest.raises(SearchError, match="not done|before the search is done"):
+    with pytest.raises(SearchError, match="before the search is done"):
         search.result()
     selection = search.select()
     with pytest.raises(SearchError, match="twice"):
@@ -309,19 +314,20 @@ def test_bad_sizes() -> None:
     with pytest.raises(ConfigError, match="mean_q"):
         BatchSearch(SearchConfig(policy="puct", fpu="mean_q"), 1, 5, 2)
     with pytest.raises(ConfigError, match="2\\*\\*31"):
-        BatchSearch(config, 1, 5000, 1, num_simulations=1_000_000)
+        BatchSearch(SearchConfig(num_simulations=1_000_000), 1, 5000, 1)
 
 
 def test_a_million_simulations_in_one_tree() -> None:
     tables = random_tables(np.random.default_rng(0), 500, 4)
-    search = BatchSearch(SearchConfig(policy="puct"), 1, 4, 1, num_simulations=1_000_000)
+    search = BatchSearch(SearchConfig(policy="puct", num_simulations=1_000_000), 1, 4, 1)
     found = run(search, TableModel(tables, np.zeros(1, np.int32), 1_000_001))
-    assert found.visit_counts.sum() == 1_000_000 and np.isfinite(found.value).all()
+    assert found.visit_counts.sum() == 1_000_000
+    assert np.isfinite(found.value).all()
 
 
 def test_a_chain_as_deep_as_the_search() -> None:
     tables = random_tables(np.random.default_rng(0), 3, 1)
-    search = BatchSearch(SearchConfig(policy="puct"), 1, 1, 1, num_simulations=3000)
+    search = BatchSearch(SearchConfig(policy="puct", num_simulations=3000), 1, 1, 1)
     run(search, TableModel(tables, np.zeros(1, np.int32), 3001))
     assert_sound(search)
 
@@ -331,5 +337,6 @@ def test_table_model_is_a_model_and_speed_gives_records() -> None:
     assert len(SPEED_ROWS) == 5
     for is_native in (True, False):
         record = tree_speed("gumbel", 2, 10, 5, seconds=0.0, is_native=is_native)
-        assert record["value"] > 0 and record["name"].startswith("search/")
+        assert record["value"] > 0
+        assert record["name"].startswith("search/")
         assert record["params"] == {"trees": 2, "simulations": 10, "actions": 5, "policy": "gumbel"}

@@ -1,11 +1,11 @@
 """Gumbel MuZero: Sequential Halving at the root, and the deterministic rule below it.
 
-Source: Policy improvement by planning with Gumbel (Danihelka et al., ICLR 2022); section numbers below are its.
+Source: Policy improvement by planning with Gumbel (Danihelka et al., ICLR 2022).
 """
 
 import numpy as np
 
-from zelkova.search.native import I32, ONE, ZERO, best_in_row, exp32, exp_sum, inlined, pairwise_sum
+from zelkova.search.native import F32, I32, ONE, ZERO, best_in_row, exp32, exp_sum, inlined, pairwise_sum
 from zelkova.search.qtransforms import completed_q
 from zelkova.search.tree import NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
 
@@ -105,10 +105,10 @@ def best_candidate(t: Forest, b: int, visits: int) -> int:
 
 @inlined
 def choose_halving(t: Forest, b: int) -> int:
-    """Choose the root's candidate for the next simulation of Sequential Halving (3.3).
+    """Choose the root's candidate for the next simulation of Sequential Halving (Algorithm 2).
 
-    Where pending leaves were dropped, no candidate may stand at the table's count: then the nearest count below
-    it that some candidate has, or else the smallest, takes its place.
+    Where pending leaves were dropped, no candidate may stand at the table's count: then the nearest count
+    below it that some candidate has, or else the smallest, takes its place.
     """
     head = t.heads[b]
     started = int(head["started"])
@@ -179,7 +179,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
 
     Returns:
         The place among the node's kids, or -1 for its best unvisited edge.
-    Source: Eq. 14 (3.5).
+    Source: Eq. 14.
     """
     record = t.nodes[b, node]
     if record["best"] == UNKNOWN:
@@ -227,7 +227,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
 
 
 @inlined
-def improved_policy(t: Forest, b: int, out: np.ndarray) -> None:  # type: ignore[type-arg]
+def improved_policy(t: Forest, b: int, out: F32) -> None:
     """Write pi' = softmax(logits + sigma(completed Q)) of the root's legal actions into out[b] (Eq. 11)."""
     record = t.nodes[b, 0]
     start = int(record["edges"])

@@ -46,8 +46,8 @@ def inlined(function: Function) -> Function:
 def bind(function: Any, *args: Any) -> Callable[..., Any]:
     """Pick the compiled version of a kernel for the types of these arguments.
 
-    It takes other arguments of the same types without looking at their types again, which is most of the time of
-    a short call. An interpreted kernel is returned as it is.
+    It takes other arguments of the same types without looking at their types again, which is most of the time
+    of a short call. An interpreted kernel is returned as it is.
     """
     if not hasattr(function, "overloads"):
         return cast(Callable[..., Any], function)
@@ -125,7 +125,7 @@ def pairwise_sum(values: F32, count: int) -> np.float32:
         for i in range(count - half):
             values[i] = values[i] + values[i + half]
         count = half
-    return values[0]
+    return np.float32(values[0])
 
 
 @kernel

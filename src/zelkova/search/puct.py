@@ -134,3 +134,17 @@ def choose_puct(t: Forest, b: int, node: int, mean: np.float32) -> int:
             edge = int(kid["edge"])
             chosen = k
     return chosen
+
+
+@inlined
+def most_visited(t: Forest, b: int) -> int:
+    """Find the root's kid with the most visits; the lowest action on a tie."""
+    root = t.nodes[b, 0]
+    first = int(root["kids"])
+    chosen = 0
+    for k in range(1, int(root["num_kids"])):
+        kid = t.kids[b, first + k]
+        best = t.kids[b, first + chosen]
+        if kid["visits"] > best["visits"] or (kid["visits"] == best["visits"] and kid["edge"] < best["edge"]):
+            chosen = k
+    return chosen

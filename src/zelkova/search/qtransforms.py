@@ -25,7 +25,7 @@ def soft_range(low: np.float32, high: np.float32, floor: np.float32) -> tuple[np
 
 @inlined
 def tree_range(low: np.float32, high: np.float32, floor: np.float32) -> tuple[np.float32, np.float32]:
-    """Map the tree's range as `soft_range`; leave Q as it is until two different values have been seen (MuZero)."""
+    """Map the tree's range as `soft_range`; leave Q as it is until two values were seen (MuZero)."""
     if not high > low:
         return ZERO, ONE
     return soft_range(low, high, floor)

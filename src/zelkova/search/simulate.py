@@ -1,10 +1,8 @@
 """The kernels that run a search: plant roots, descend to leaves, take evaluations in, read the result.
 
-Each takes plain arrays and numbers, so that the same code runs natively, interpreted and in WebAssembly. Those on
-one tree (`descend`, `gather_leaf`, `settle_leaf`) are for native loops elsewhere.
+The last four take plain arrays and numbers: the same code runs natively, interpreted and in WebAssembly.
+Those on one tree (`descend`, `gather_leaf`, `settle_leaf`) are for native loops elsewhere.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,13 +25,14 @@ from zelkova.search.native import (
     kernel,
     softmax_row,
 )
-from zelkova.search.puct import FPU_MEAN_Q, choose_puct, running_mean_q
+from zelkova.search.puct import FPU_MEAN_Q, choose_puct, most_visited, running_mean_q
 from zelkova.search.tree import (
     BAD_NOISE,
     DENSE,
     FULL,
     GUMBEL,
     OK,
+    Answer,
     Forest,
     Records,
     Rows,
@@ -48,19 +47,6 @@ from zelkova.search.tree import (
 NEW, AGAIN, DUPLICATE, FINISHED = 0, 1, 2, 3
 NOISE_SLACK = np.float32(1e-3)
 STATUSES = 16  # a kernel's answer is row * STATUSES + status, 0 when all is well
-
-
-class Answer(NamedTuple):
-    """What a search found at each root; `SearchResult` in batch.py says what it means."""
-
-    action: I32  # [B]
-    actions: I32  # [B, M]
-    count: I32  # [B]
-    weights: F32  # [B, M]
-    visits: I32  # [B, M]
-    q: F32  # [B, M]
-    value: F32  # [B, P]
-    raw: F32  # [B, P]
 
 
 @inlined
@@ -153,7 +139,7 @@ def gather_leaf(t: Forest, b: int) -> int:
     """Descend until a leaf needs an evaluation; leaves met again are backed up on the way.
 
     Returns:
-        NEW or DUPLICATE, with the leaf in heads[b]["leaf"], or FINISHED when all simulations have been started.
+        NEW or DUPLICATE, with the leaf in heads[b]["leaf"], or FINISHED when all simulations were started.
     """
     s = t.settings[0]
     head = t.heads[b]
@@ -196,7 +182,7 @@ def select_trees(t: Forest, num_leaves: int, parent: I32, action: I32, node: I32
     """Gather up to num_leaves leaves of each tree.
 
     Args:
-        parent, action, node: [R] written: the edge to follow and the new node; -1 where nothing is to be evaluated.
+        parent, action, node: [R] written: the edge to follow and the new node; -1 for nothing to evaluate.
         held: [R] written: the node of a duplicate, else -1.
     Returns:
         How many rows want an evaluation.
@@ -247,20 +233,6 @@ def settle_trees(t: Forest, num_leaves: int, node: I32, held: I32, rows: Rows) -
 
 
 @inlined
-def most_visited(t: Forest, b: int) -> int:
-    """Find the root's kid with the most visits; the lowest action on a tie."""
-    root = t.nodes[b, 0]
-    first = int(root["kids"])
-    chosen = 0
-    for k in range(1, int(root["num_kids"])):
-        kid = t.kids[b, first + k]
-        best = t.kids[b, first + chosen]
-        if kid["visits"] > best["visits"] or (kid["visits"] == best["visits"] and kid["edge"] < best["edge"]):
-            chosen = k
-    return chosen
-
-
-@inlined
 def read_root(t: Forest, b: int, out: Answer) -> None:
     """Write the answer of one tree."""
     root = t.nodes[b, 0]
@@ -297,9 +269,10 @@ def read_root(t: Forest, b: int, out: Answer) -> None:
 
 @kernel
 def plant_roots(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
-    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
-    reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32, has_noise: bool,
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
+    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
+    scratch: F32, reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32,
+    has_noise: bool,
 ) -> int:  # fmt: skip
     """Plant every tree's root: plain arrays of a `Forest`, then of `Rows`.
 
@@ -333,9 +306,9 @@ def plant_roots(
 
 @kernel
 def select_leaves(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
-    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
-    num_leaves: int, parent: I32, action: I32, node: I32, held: I32,
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
+    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
+    scratch: F32, num_leaves: int, parent: I32, action: I32, node: I32, held: I32,
 ) -> int:  # fmt: skip
     """Run `select_trees` on the plain arrays of a `Forest`."""
     t = Forest(
@@ -360,9 +333,9 @@ def select_leaves(
 
 @kernel
 def settle_leaves(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
-    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
-    num_leaves: int, node: I32, held: I32,
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
+    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
+    scratch: F32, num_leaves: int, node: I32, held: I32,
     reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32,
 ) -> int:  # fmt: skip
     """Run `settle_trees` on the plain arrays of a `Forest`, then of `Rows`."""
@@ -390,9 +363,10 @@ def settle_leaves(
 
 @kernel
 def read_roots(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
-    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
-    action: I32, legal: I32, count: I32, weights: F32, visits: I32, q: F32, value: F32, raw_value: F32,
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
+    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
+    scratch: F32, action: I32, legal: I32, count: I32, weights: F32, visits: I32, q: F32, value: F32,
+    raw_value: F32,
 ) -> None:  # fmt: skip
     """Write every root's answer: plain arrays of a `Forest`, then of `Answer`."""
     t = Forest(

@@ -1,10 +1,10 @@
 """The memory of a batch of trees, and the kernels that change it: open an edge, grow a leaf, back up.
 
-A node owns a slice of *edges* (legal action, logit) and a growing block of *kids*: one record for each edge that
-has been chosen, side by side, so that a selection reads a few cache lines however many actions there are.
-Choosing an edge moves its logit to the kid and marks the edge VISITED in the slice, where the largest unmarked one
-is the best unvisited edge: all unvisited edges of a node share one Q. Nothing else is computed for a node's edges
-until a search first descends through it; most leaves never get there.
+A node owns a slice of *edges* (legal action, logit) and a growing block of *kids*: one record for each edge
+that has been chosen, side by side, so that a selection reads few cache lines however many actions there are.
+Choosing an edge moves its logit to the kid and marks the edge VISITED in the slice, where the largest one
+unmarked is the best unvisited edge: all unvisited edges of a node share one Q. Nothing else is computed for
+a node's edges until a search first descends through it; most leaves never get there.
 """
 
 from typing import NamedTuple
@@ -114,15 +114,28 @@ class Forest(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Evaluations of R nodes, as `Evaluation` in batch.py."""
+    """Evaluations of R nodes, as `Evaluation` in model.py."""
 
     reward: F32  # [R, P]
     discount: F32  # [R]
     actions: I32  # [R, M]
-    count: I32  # [R]
+    count: I32  # type: ignore[assignment]  # [R]
     prior_logits: F32  # [R, M]
     value: F32  # [R, P]
     to_play: I32  # [R]
+
+
+class Answer(NamedTuple):
+    """What a search found at each root; `SearchResult` in model.py says what it means."""
+
+    action: I32  # [B]
+    actions: I32  # [B, M]
+    count: I32  # type: ignore[assignment]  # [B]
+    weights: F32  # [B, M]
+    visits: I32  # [B, M]
+    q: F32  # [B, M]
+    value: F32  # [B, P]
+    raw: F32  # [B, P]
 
 
 @inlined
@@ -306,7 +319,7 @@ def back_up(t: Forest, b: int, leaf: int) -> None:
     Args:
         t: changed in place; the leaf's virtual visits, where there are some, have been taken away.
         b, leaf: tree and node.
-    Source: AlphaZero (Silver et al. 2018), Methods, Search; vector values as in max^n (Luckhardt and Irani 1986).
+    Source: AlphaZero (Silver et al. 2018), Methods, Search; vectors as in max^n (Luckhardt and Irani 1986).
     """
     s = t.settings[0]
     players = t.sums.shape[2]
