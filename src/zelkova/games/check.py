@@ -6,13 +6,14 @@ and an endless loop is broken off; only rules that pass run compiled.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FunctionType
 
 import numpy as np
 
 from zelkova.games import check_code, check_forms
-from zelkova.games.check_play import BrokenPromiseError, Checker, Played, Visit
+from zelkova.games.check_play import BrokenPromiseError, Checker, Played, Visit, place_of
 from zelkova.games.game import Game
 from zelkova.games.native import RuleCompileError
 from zelkova.games.plain import PlainRules
@@ -34,7 +35,8 @@ class Finding:
     where: str = ""  # the position, by seed and actions
 
     def __str__(self) -> str:
-        found = f"{self.file}, line {self.line}: {self.function} {self.promise}"
+        name = self.function if self.function.isupper() else f"{self.function}()"
+        found = f"{self.file}, line {self.line}: {name} {self.promise}"
         return f"{found} ({self.where})" if self.where else found
 
 
@@ -92,6 +94,8 @@ class _Check:
                 check_forms.check_maps(self.game)
                 for number in range(games):
                     played.append(plain.play(self.seed + number, self.rng, _INTERPRETED_PLIES))
+                    if not played[-1].visits[-1].terminal:
+                        break
             positions += plain.positions
             if not self.findings:
                 positions += self._run_compiled(played)
@@ -119,9 +123,9 @@ class _Check:
         """Compare compiled with interpreted rules, then play on compiled; give the positions asked."""
         checker = Checker(self.game, CompiledRules(self.game))
         with self._collect(checker):
+            self._find_endings(checker, len(interpreted))
             for played in interpreted:
                 self._compare(checker, played)
-            self._find_endings(checker, len(interpreted))
             compiled = [
                 checker.play(self.seed + 1000 + number, self.rng, self.game.max_plies) for number in range(len(interpreted))
             ]
@@ -139,7 +143,7 @@ class _Check:
         state = checker.begin(played.seed)
         for ply, expected in enumerate(played.visits):
             last = "step" if ply else "init"
-            checker.where = f"seed {played.seed}, after actions {played.actions[:ply][-12:]}"
+            checker.where = place_of(played.seed, played.actions[:ply])
             found = checker.visit(state, last)
             for name, value in expected.record.items():
                 if not np.allclose(value, found.record[name], rtol=1e-6, atol=0):
@@ -173,7 +177,7 @@ class _Check:
     def _check_forms(self, checker: Checker, played: Played) -> None:
         """Check notation at every position of a game and drawings at some."""
         for ply, visit in enumerate(played.visits):
-            checker.where = f"seed {played.seed}, after actions {played.actions[:ply][-12:]}"
+            checker.where = place_of(played.seed, played.actions[:ply])
             check_forms.check_notation(self.game, visit)
             if ply % _DRAW_EVERY == 0 or visit.terminal:
                 check_forms.check_drawing(self.game, visit)
@@ -192,11 +196,12 @@ class _Check:
 
     def _locate(self, name: str) -> tuple[str, int]:
         """Find the file and the first line of a function, or of what stands nearest to it."""
-        function: Callable[..., object] | None = self.game.functions.get(name)
-        for module in (self.game.notation, self.game.drawing):
-            function = function or getattr(module, name, None)
-        code = (function or self.game.functions["init"]).__code__
-        return code.co_filename, code.co_firstlineno if function else 1
+        found: list[object] = [self.game.functions.get(name)]
+        found += [getattr(module, name, None) for module in (self.game.notation, self.game.drawing)]
+        for function in found:
+            if isinstance(function, FunctionType):
+                return function.__code__.co_filename, function.__code__.co_firstlineno
+        return self.game.functions["init"].__code__.co_filename, 1
 
 
 def _different_answer(one: Visit, other: Visit) -> str | None:

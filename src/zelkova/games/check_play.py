@@ -182,23 +182,18 @@ class Checker:
 
     def play(self, seed: int, rng: np.random.Generator, max_plies: int) -> Played:
         """Play random legal actions to the end, or for max_plies."""
-        self.where = f"seed {seed}, initial position"
+        self.where = place_of(seed, [])
         state = self.begin(seed)
         played = Played(seed, [], [self.visit(state, "init")])
         while not played.visits[-1].terminal and len(played.actions) < max_plies:
             legal = played.visits[-1].legal
-            place = self._place(seed, played.actions)
+            place = place_of(seed, played.actions)
             for action in rng.choice(legal, min(_TRIES, len(legal)), replace=False):
-                self.where = f"{place}, then {action}"
+                self.where = f"{place}; then action {action}"
                 state = self.step(played.visits[-1].state, int(action))
             played.actions.append(int(action))
             played.visits.append(self.visit(state, "step"))
         return played
-
-    def _place(self, seed: int, actions: list[int]) -> str:
-        """Say which position it is, so that it can be set up again."""
-        shown = actions if len(actions) <= 12 else [*actions[:2], "...", *actions[-10:]]
-        return f"seed {seed}, after {len(actions)} actions " + " ".join(map(str, shown))
 
     def _legal_actions(self, row: Guarded, terminal: bool) -> NDArray[np.int32]:
         """Ask for the legal actions and check their form."""
@@ -273,6 +268,14 @@ class Checker:
             if same_fields(before, fields_of(game, row)) is not None:
                 return function
         return "position_hash"
+
+
+def place_of(seed: int, actions: list[int]) -> str:
+    """Say which position it is, so that it can be set up again."""
+    if not actions:
+        return f"seed {seed}, initial position"
+    shown = actions if len(actions) <= 12 else [*actions[:2], "...", *actions[-10:]]
+    return f"seed {seed}, after {len(actions)} plies: " + " ".join(map(str, shown))
 
 
 def line_of(error: BaseException) -> tuple[int | None, str | None]:

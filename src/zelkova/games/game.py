@@ -6,8 +6,10 @@ and drawings lie beside the rules and are found through `notation` and `drawing`
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -58,13 +60,30 @@ class Game:
     functions: Mapping[str, Callable[..., Any]]  # the plain rules by name
     notation: ModuleType | None = None  # text form of moves
     drawing: ModuleType | None = None  # text and SVG form of positions
+    stamp: tuple[int, int] | None = None  # time and size of a user's file when it was read
 
     @cached_property
     def native(self) -> "NativeRules":
         """The compiled rules; compiled on first use, then cached on disk."""
         from zelkova.games.native import NativeRules
 
-        return NativeRules(self.functions, self.state_dtype)
+        return NativeRules(self.functions, self.state_dtype, cache=self._is_current())
+
+    def _is_current(self) -> bool:
+        """Say whether the compiled rules may be kept on disk: they must be what the file says now.
+
+        A user's file may have been edited since it was read, or call functions of files beside it.
+        """
+        if self.stamp is None:
+            return True
+        path = Path(self.source).resolve()
+        for value in self.functions["init"].__globals__.values():  # type: ignore[attr-defined]
+            name = getattr(getattr(value, "py_func", value), "__module__", None)
+            module = value if isinstance(value, ModuleType) else sys.modules.get(str(name))
+            file = getattr(module, "__file__", None)
+            if file is not None and Path(file) != path and Path(file).parent == path.parent:
+                return False
+        return path.is_file() and stamp_of(path) == self.stamp
 
     @property
     def words(self) -> int:
@@ -111,6 +130,12 @@ class Game:
         from zelkova.games.position import Position
 
         return Position(self, self.initial_states(np.array([seed], np.uint64)))
+
+
+def stamp_of(path: Path) -> tuple[int, int]:
+    """Give a file's time of change in nanoseconds and its size in bytes."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 def build_game(
@@ -164,11 +189,21 @@ def build_game(
         max_legal_actions=int(constants.get("MAX_LEGAL_ACTIONS", num_actions)),
         settings=dict(constants.get("SETTINGS", {})),
         max_plies=int(constants.get("MAX_PLIES", 100_000)),
-        symmetries=tuple(constants.get("SYMMETRIES", (identity,))),
+        symmetries=_read_symmetries(source, constants.get("SYMMETRIES", (identity,))),
         functions=functions,
         notation=notation,
         drawing=drawing,
     )
+
+
+def _read_symmetries(source: str, given: Any) -> tuple[Symmetry, ...]:
+    """Give the symmetries as arrays of int32; that they are permutations is for the check to say."""
+    try:
+        return tuple((np.asarray(cells, np.int32), np.asarray(actions, np.int32)) for cells, actions in given)
+    except (TypeError, ValueError) as error:
+        raise GameError(
+            f"{source}: SYMMETRIES is no list of (plane map [H*W], action map [A]): {error}; hint: leave it out if there are none"
+        ) from None
 
 
 def _settle(name: str, rules: ModuleType, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -79,13 +79,14 @@ def _reason(text: str) -> str:
 class NativeRule(types.WrapperAddressProtocol):  # type: ignore[misc]
     """One compiled rule, passed to a kernel as a first-class function of a state's address."""
 
-    def __init__(self, name: str, function: Callable[..., Any], record: Any) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], record: Any, *, cache: bool = True) -> None:
         """Compile one rule for one record.
 
         Args:
             name: which rule of the contract it is.
             function: the game's plain Python function.
             record: Numba's type of the game's record.
+            cache: keep the code on disk.
         Raises:
             GameError: Numba can't compile the function; the message names its line.
         """
@@ -93,7 +94,7 @@ class NativeRule(types.WrapperAddressProtocol):  # type: ignore[misc]
         self.name = name
         self._signature = result(types.intp, *rest)
         try:
-            self._compiled = numba.cfunc(result(record, *rest), cache=True, error_model="numpy")(function)
+            self._compiled = numba.cfunc(result(record, *rest), cache=cache, error_model="numpy")(function)
         except NumbaError as error:
             raise RuleCompileError(name, function, error) from None
         except RuntimeError as error:
@@ -125,12 +126,13 @@ class NativeRules:
     observe: NativeRule
     position_hash: NativeRule
 
-    def __init__(self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any]) -> None:
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any], *, cache: bool = True) -> None:
         """Compile every rule for one record type.
 
         Args:
             functions: the game's plain functions by name.
             dtype: the record of a position.
+            cache: keep the code on disk.
         Raises:
             GameError: a rule can't be compiled.
         """
@@ -143,4 +145,4 @@ class NativeRules:
             ) from error
         for name in SIGNATURES:
             if name in functions:
-                setattr(self, name, NativeRule(name, functions[name], record))
+                setattr(self, name, NativeRule(name, functions[name], record, cache=cache))
