@@ -250,6 +250,8 @@ def _check_constants(
     dtype = constants["STATE"]
     if not isinstance(dtype, np.dtype) or dtype.names is None or "to_play" not in dtype.names:
         raise GameError(f"{source}: STATE is {dtype!r}; allowed: np.dtype([...], align=True) with a field to_play")
+    if dtype["to_play"] != np.int8:
+        raise GameError(f"{source}: to_play has type {dtype['to_play']}; allowed: np.int8")
     for key in ("NUM_PLAYERS", "NUM_ACTIONS"):
         value = constants[key]
         if not isinstance(value, int | np.integer) or not 1 <= value <= 1_000_000:

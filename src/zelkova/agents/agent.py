@@ -1,0 +1,69 @@
+"""An agent: rules, a network and a search policy that pick actions for a batch of positions."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.agents.rules_model import Evaluator, RulesModel
+from zelkova.errors import ShapeError
+from zelkova.games import Game
+from zelkova.search.batch import BatchSearch, SearchResult, draw_noise
+from zelkova.search.config import SearchConfig
+
+
+class Agent:
+    """Searches from many positions of one game at once."""
+
+    def __init__(self, game: Game, engine: Evaluator, config: SearchConfig, *, batch: int, cache: int = 0) -> None:
+        """Allocate the trees.
+
+        Args:
+            game: the rules.
+            engine: the network.
+            config: how to search.
+            batch: B, trees at a time.
+            cache: positions in the evaluation cache, 0 for none.
+        """
+        self.game, self.config, self.batch = game, config, batch
+        self.model = RulesModel(game, engine, batch, config.num_simulations + 1, cache=cache)
+        self.search = BatchSearch(
+            config,
+            num_trees=batch,
+            max_actions=game.max_legal_actions,
+            num_players=game.num_players,
+            q_range=game.return_range,
+        )
+
+    def search_batch(self, states: NDArray[np.uint64], rng: np.random.Generator | None) -> SearchResult:
+        """Search from exactly B positions.
+
+        Args:
+            states: [B, words], not at an ending.
+            rng: draws the root noise; None searches without.
+        """
+        roots = self.model.root(states)
+        noise = None if rng is None else draw_noise(self.config, roots.count, self.game.max_legal_actions, rng)
+        self.search.set_roots(roots, noise)
+        while not self.search.is_done:
+            self.search.expand(self.model.step(*self.search.select()))
+        return self.search.result()
+
+    def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> SearchResult:
+        """Search from any number of positions, B at a time.
+
+        Args:
+            states: [n, words], not at an ending.
+            rng: draws the root noise; None searches without, as evaluation does.
+        Returns:
+            A result of n rows.
+        Raises:
+            ShapeError: there is no position.
+        """
+        if len(states) == 0:
+            raise ShapeError("no position to search from; allowed: one or more")
+        parts = []
+        for start in range(0, len(states), self.batch):
+            part = states[start : start + self.batch]
+            full = np.concatenate([part, np.repeat(part[:1], self.batch - len(part), axis=0)])
+            result = self.search_batch(full, rng)
+            parts.append([field[: len(part)] for field in result])
+        return SearchResult(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))

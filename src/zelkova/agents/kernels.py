@@ -1,0 +1,152 @@
+"""Compiled loops that put a game's rules behind the search's model border.
+
+Rules come in as first-class functions of a state's address (see games/native.py), so these loops are
+compiled once for all games. Rows belong to one batch: R of them, each with the slot of the state
+that it writes (`target`, a row of states uint64[S, words]) or -1 where there is nothing to do.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+EMPTY, READY, PENDING = 0, 1, 2  # what a slot of the evaluation cache holds
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def play_rows(
+    step: Any, is_terminal: Any, legal_actions: Any, returns: Any, states: Any, seats: Any,
+    source: Any, target: Any, played: Any, reward: Any, discount: Any, actions: Any, count: Any, to_play: Any,
+) -> None:  # fmt: skip
+    """Play each row's action and say what the game answers.
+
+    Args:
+        states: uint64[S, words], changed at `target`.
+        seats: int8[S], a view of every state's field to_play.
+        source: int64[R], the state to play from; -1 takes the target as it stands (a root).
+        target: int64[R], where the new state goes; -1 for a row without work.
+        played: int32[R], the action.
+        reward: float32[R, P], written: the returns at an ending, else 0.
+        discount: float32[R], written: 0 at an ending, else 1.
+        actions: int32[R, M], written: legal actions.
+        count: int32[R], written: how many.
+        to_play: int32[R], written: whose move it is.
+    """
+    base = np.intp(states.ctypes.data)
+    words = states.shape[1]
+    stride = words * 8
+    for row in range(len(target)):
+        slot = target[row]
+        if slot < 0:
+            continue
+        if source[row] >= 0:
+            for word in range(words):
+                states[slot, word] = states[source[row], word]
+            step(base + slot * stride, np.int64(played[row]))
+        address = base + slot * stride
+        reward[row, :] = 0.0
+        to_play[row] = seats[slot]
+        if is_terminal(address):
+            returns(address, reward[row])
+            discount[row] = 0.0
+            count[row] = 0
+        else:
+            discount[row] = 1.0
+            count[row] = legal_actions(address, actions[row])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def look_up(
+    target: Any, discount: Any, count: Any, keys: Any, cache_keys: Any, cache_status: Any, cache_count: Any,
+    cache_logits: Any, cache_value: Any, cache_owner: Any, prior_logits: Any, value: Any, slots: Any, twins: Any,
+    pending: Any,
+) -> Any:  # fmt: skip
+    """Answer rows from the evaluation cache; list those that the network must be asked.
+
+    Args:
+        target, discount, count: as play_rows wrote them; endings get value 0.
+        keys: uint64[R], the positions' keys.
+        cache_*: the cache, C slots, C a power of two or 0; a slot is marked PENDING for a listed row.
+        prior_logits: float32[R, M], written where the cache knows.
+        value: float32[R, P], written likewise.
+        slots: int64[R], written: the slot that waits for the row's answer, or -1.
+        twins: int64[R], written: an earlier row with the same position that is listed, or -1.
+        pending: int64[R], written: the rows to evaluate.
+    Returns:
+        How many rows are listed.
+    """
+    size = len(cache_keys)
+    listed = 0
+    for row in range(len(target)):
+        slots[row] = -1
+        twins[row] = -1
+        if target[row] < 0:
+            continue
+        value[row, :] = 0.0
+        if discount[row] == 0.0:
+            continue
+        if size > 0:
+            slot = np.int64(keys[row] & np.uint64(size - 1))
+            same = cache_status[slot] != EMPTY and cache_keys[slot] == keys[row] and cache_count[slot] == count[row]
+            if same and cache_status[slot] == READY:
+                for index in range(count[row]):
+                    prior_logits[row, index] = cache_logits[slot, index]
+                for player in range(value.shape[1]):
+                    value[row, player] = cache_value[slot, player]
+                continue
+            if same:
+                twins[row] = cache_owner[slot]
+                continue
+            if cache_status[slot] != PENDING:
+                cache_status[slot] = PENDING
+                cache_keys[slot] = keys[row]
+                cache_count[slot] = count[row]
+                cache_owner[slot] = row
+                slots[row] = slot
+        pending[listed] = row
+        listed += 1
+    return listed
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def observe_rows(observe: Any, states: Any, target: Any, pending: Any, planes: Any) -> None:
+    """Write the network's input, planes float32[n, C, H, W], for the rows listed in pending int64[n]."""
+    base = np.intp(states.ctypes.data)
+    stride = states.shape[1] * 8
+    for index in range(len(pending)):
+        planes[index, :, :, :] = 0.0
+        observe(base + target[pending[index]] * stride, planes[index])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def file_answers(
+    pending: Any, logits: Any, values: Any, actions: Any, count: Any, slots: Any, twins: Any,
+    cache_status: Any, cache_logits: Any, cache_value: Any, prior_logits: Any, value: Any,
+) -> None:  # fmt: skip
+    """Give the network's answers to their rows, their twins and the cache.
+
+    Args:
+        pending: int64[n], the rows that were evaluated.
+        logits: float32[n, A], over all actions of the game.
+        values: float32[n, P], absolute players.
+    """
+    players = value.shape[1]
+    for index in range(len(pending)):
+        row = pending[index]
+        slot = slots[row]
+        for k in range(count[row]):
+            prior_logits[row, k] = logits[index, actions[row, k]]
+        for player in range(players):
+            value[row, player] = values[index, player]
+        if slot >= 0:
+            for k in range(count[row]):
+                cache_logits[slot, k] = prior_logits[row, k]
+            for player in range(players):
+                cache_value[slot, player] = value[row, player]
+            cache_status[slot] = READY
+    for row in range(len(twins)):
+        if twins[row] >= 0:
+            for k in range(count[row]):
+                prior_logits[row, k] = prior_logits[twins[row], k]
+            for player in range(players):
+                value[row, player] = value[twins[row], player]

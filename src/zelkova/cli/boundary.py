@@ -1,0 +1,98 @@
+"""The border where failures become messages: one line for the user, the trace only on request."""
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+
+from zelkova.cli import console
+from zelkova.errors import ZelkovaError
+
+TRACEBACK = "ZELKOVA_TRACEBACK"
+
+FAULT, USER, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
+
+_NEXT_STEPS = {
+    errno.ENOSPC: "free some space and run the same command again; what was saved before is intact",
+    errno.EDQUOT: "your quota is used up: free some space and run the same command again",
+    errno.EACCES: "choose a place that you may write to, for instance with --out",
+    errno.EPERM: "choose a place that you may write to, for instance with --out",
+    errno.EROFS: "the file system is read-only: choose another place, for instance with --out",
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+    errno.EISDIR: "give a file, not a folder",
+    errno.EMFILE: "too many files are open: raise the limit with ulimit -n",
+}
+
+
+@contextmanager
+def errors_as_messages() -> Iterator[None]:
+    """Turn what goes wrong inside into one message on stderr and an exit code.
+
+    Raises:
+        SystemExit: instead of the failure.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except (typer.Exit, typer.Abort):
+        raise
+    except BrokenPipeError:
+        _silence_stdout()
+        raise SystemExit(PIPE_CLOSED) from None
+    except KeyboardInterrupt:
+        _leave("interrupted", INTERRUPTED)
+    except EOFError:
+        _leave("the input ended before an answer came; nothing is asked where there is no terminal", USER)
+    except ZelkovaError as error:
+        _leave(f"error: {error}", USER)
+    except OSError as error:
+        if error.filename is None and error.errno not in _NEXT_STEPS:
+            _leave_with_fault(error)
+        _leave(f"error: {word_os_error(error)}", USER)
+    except Exception as error:
+        if hasattr(error, "exit_code"):  # a wrong use of the command line, which Typer words itself
+            raise
+        _leave_with_fault(error)
+
+
+def word_os_error(error: OSError) -> str:
+    """Word a failure of the file system: the path, what is wrong and the next step.
+
+    Args:
+        error: with or without a path.
+    """
+    path = f"{error.filename}: " if error.filename is not None else ""
+    step = _NEXT_STEPS.get(error.errno or 0)
+    return f"{path}{error.strerror or error}" + (f"; {step}" if step else "")
+
+
+def _leave(message: str, code: int) -> NoReturn:
+    """Say the message, show the trace where it was asked for, and exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence_stdout()
+    if os.environ.get(TRACEBACK):
+        traceback.print_exc(file=sys.stderr)
+    console.note(message)
+    raise SystemExit(code) from None
+
+
+def _leave_with_fault(error: Exception) -> NoReturn:
+    """Say that the program itself is at fault and how to see where."""
+    kind = type(error).__name__
+    text = " ".join(str(error).split())
+    _leave(f"internal error: {kind}: {text}; set {TRACEBACK}=1 to see where, and please report it", FAULT)
+
+
+def _silence_stdout() -> None:
+    """Send what is still to be written nowhere, so that Python's own last flush can't fail."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

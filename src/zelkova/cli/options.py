@@ -1,0 +1,30 @@
+"""The options that several subcommands share, spelled once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, like search.num_simulations=64."),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")]
+Size = Annotated[str | None, typer.Option(help="The one dial of a preset: tiny, small or base.")]
+Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to a file.")]
+
+
+def as_overrides(
+    given: list[str] | None, *, seed: int | None = None, size: str | None = None, device: str | None = None
+) -> list[str]:
+    """Put the options that stand for settings behind those of `--set`.
+
+    Args:
+        given: what `--set` was given.
+        seed: of the run.
+        size: of the preset.
+        device: to compute on.
+    """
+    named = {"seed": seed, "size": size, "device": device}
+    return [*(given or []), *(f"{key}={value}" for key, value in named.items() if value is not None)]

@@ -1,0 +1,179 @@
+"""The settings of a run: composes the rooms' option dataclasses and reads presets.
+
+A setting's value is the last of: the dataclass's default, the preset's, the preset's table for the chosen
+size, `--set`. To add a section, import its dataclass and add one field to `RunConfig`.
+"""
+
+import dataclasses
+import importlib.resources
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar, overload
+
+from zelkova import games, settings
+from zelkova.errors import ConfigError, hint
+from zelkova.evaluation.config import RatingConfig
+from zelkova.learning.config import CheckpointConfig, LearningConfig
+from zelkova.networks.config import NetworkConfig
+from zelkova.replay.config import ReplayConfig
+from zelkova.search.config import SearchConfig
+from zelkova.selfplay.config import SelfPlayConfig
+
+T = TypeVar("T")
+
+GENERAL_PRESET = "alphazero"  # for games which have no preset of their own
+SIZES = ("tiny", "small", "base")
+
+
+@dataclass(frozen=True)
+class GameConfig:
+    """Which game, and its own options."""
+
+    name: str = "tic_tac_toe"  # a registered game, or the path of a Python file
+    options: Mapping[str, object] = field(
+        default_factory=dict, metadata=settings.REST
+    )  # the game checks them
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides how a run goes; saved with it as config.toml."""
+
+    preset: str = GENERAL_PRESET  # where the run's settings started
+    size: Literal["tiny", "small", "base"] = "base"  # the one dial
+    seed: int = 0  # of every random stream of the run
+    device: str = "auto"  # "auto", "cpu", "cuda" or "cuda:N"
+    game: GameConfig = field(default_factory=GameConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
+    replay: ReplayConfig = field(default_factory=ReplayConfig)
+    learning: LearningConfig = field(default_factory=LearningConfig)
+    rating: RatingConfig = field(default_factory=RatingConfig)
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+
+    def __post_init__(self) -> None:
+        """Refuse a seed that NumPy's SeedSequence would."""
+        if self.seed < 0:
+            raise ConfigError(f"seed must be 0 or more; given: {self.seed}")
+
+
+def preset_names() -> tuple[str, ...]:
+    """Give the names of the presets that come with the package."""
+    files = importlib.resources.files("zelkova").joinpath("presets").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+
+
+@overload
+def load_config(source: str, overrides: Sequence[str] = ...) -> RunConfig: ...
+@overload
+def load_config(source: str, overrides: Sequence[str], kind: type[T]) -> T: ...
+def load_config(source: str, overrides: Sequence[str] = (), kind: type[Any] = RunConfig) -> Any:
+    """Resolve the settings of a run.
+
+    Args:
+        source: a preset's name, a game's name, the path of a TOML file, or of a game's Python file.
+        overrides: `section.key=value` or `key=value`, as given to `--set`; the last wins. `size=tiny` is
+            applied before all others.
+        kind: the dataclass to fill.
+    Raises:
+        ConfigError: source, a key or a value is not known or not allowed; the message names the nearest.
+    """
+    table = find_source(source)
+    overlay: dict[str, Any] = {}
+    for text in overrides:
+        keys, value = settings.parse_override(text)
+        known = _check_path(kind, keys, text)
+        nested: Any = str(text.partition("=")[2]).strip() if known is str and not _quoted(text) else value
+        for key in reversed(keys):
+            nested = {key: nested}
+        overlay = settings.merge(overlay, nested)
+    table = _apply_size(table, overlay.get("size"), source)
+    table.setdefault("preset", source)
+    return settings.build(kind, settings.merge(table, overlay))
+
+
+def find_source(source: str) -> dict[str, Any]:
+    """Read the table behind a word: a preset, a game, a TOML file or a game's Python file.
+
+    Args:
+        source: as for `load_config`.
+    Raises:
+        ConfigError: there is no such preset, game or file.
+    """
+    presets = preset_names()
+    if source.endswith(".toml"):
+        return settings.read_toml(Path(source))
+    if source in presets:
+        return _read_preset(source)
+    if source.endswith(".py"):
+        if not Path(source).is_file():
+            raise ConfigError(f"no such game file: {source}")
+        game = str(Path(source).resolve())
+    elif source in games.names():
+        game = source
+        own = f"{GENERAL_PRESET}-{source.replace('_', '-')}"
+        if own in presets:
+            return {"preset": own, **_read_preset(own)}
+    else:
+        known = [*presets, *games.names()]
+        raise ConfigError(
+            f"unknown preset or game `{source}`; {hint(source, known)}; a file ends in .toml or .py"
+        )
+    return settings.merge(_read_preset(GENERAL_PRESET), {"preset": GENERAL_PRESET, "game": {"name": game}})
+
+
+def _read_preset(name: str) -> dict[str, Any]:
+    file = importlib.resources.files("zelkova").joinpath("presets", f"{name}.toml")
+    return settings.parse_toml(file.read_text(encoding="utf-8"), f"preset {name}")
+
+
+def _apply_size(table: dict[str, Any], asked: object, source: str) -> dict[str, Any]:
+    """Lay the preset's table for the chosen size over the preset, and take the tables of sizes away.
+
+    Raises:
+        ConfigError: the size is unknown, or the preset says nothing about it.
+    """
+    below = {key: value for key, value in table.items() if key != "sizes"}
+    tables = table.get("sizes", {})
+    if not isinstance(tables, Mapping) or not all(isinstance(part, Mapping) for part in tables.values()):
+        raise ConfigError(f"{source}: sizes are tables, like [sizes.tiny.selfplay]")
+    for name in tables:
+        if name not in SIZES:
+            raise ConfigError(f"{source}: unknown size [sizes.{name}]; {hint(name, SIZES)}")
+    size = below.get("size", "base") if asked is None else asked
+    if size not in SIZES:
+        raise ConfigError(f"unknown size `{size}`; {hint(str(size), SIZES)}")
+    if size in tables:
+        return settings.merge({**below, "size": size}, tables[str(size)])
+    if size not in ("base", below.get("size")):
+        known = ", ".join(["base", *tables])
+        raise ConfigError(f"{source} has no size `{size}`; it has: {known}")
+    return {**below, "size": size}
+
+
+def _check_path(kind: Any, keys: list[str], text: str) -> Any:
+    """Refuse an override of an unknown key; give the annotation of a known one (None for a game's option).
+
+    Raises:
+        ConfigError: the section or the key is unknown; the message names the nearest.
+    """
+    here, root, section = kind, kind, ""
+    for index, key in enumerate(keys):
+        hints = settings.field_types(here)
+        if key not in hints or key == settings.rest_field(here):
+            if settings.rest_field(here) is not None:
+                return None
+            raise ConfigError(f"--set {text}: {settings.unknown_key(here, key, section, root)}")
+        last = index == len(keys) - 1
+        if dataclasses.is_dataclass(hints[key]) == last:
+            wanted = "is a section: name one of its keys" if last else "has no keys of its own"
+            raise ConfigError(f"--set {text}: `{'.'.join(keys[: index + 1])}` {wanted}")
+        here, section = hints[key], ".".join(keys[: index + 1])
+    return here
+
+
+def _quoted(text: str) -> bool:
+    value = text.partition("=")[2].strip()
+    return value[:1] in ('"', "'")

@@ -1,0 +1,38 @@
+"""Which network is built, as one frozen dataclass."""
+
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+from zelkova.errors import ConfigError, hint
+
+Kind = Literal["residual", "mlp"]
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The shape of a network, apart from what the game fixes (planes, actions, players).
+
+    Raises:
+        ConfigError: an unknown kind, or a size below its least value.
+    """
+
+    kind: Kind = "residual"  # residual tower over the board, or an MLP over the flattened planes
+    channels: int = 32  # channels of the tower; the width of a hidden layer is 4 times this for an MLP
+    blocks: int = 3  # residual blocks; hidden layers for an MLP
+    policy_channels: int = 8  # channels that the residual policy head flattens
+    value_channels: int = 4  # channels that the residual value head flattens
+    value_hidden: int = 64  # units of the value head's hidden layer
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be built."""
+        if self.kind not in get_args(Kind):
+            raise ConfigError(f"unknown network.kind `{self.kind}`; {hint(str(self.kind), get_args(Kind))}")
+        for field in fields(self):
+            if field.name == "kind":
+                continue
+            value, least = getattr(self, field.name), 0 if field.name == "blocks" else 1
+            if type(value) is not int or value < least:
+                raise ConfigError(
+                    f"network.{field.name} is {value!r}; allowed: a whole number of {least} or more;"
+                    f" the default is {field.default}"
+                )

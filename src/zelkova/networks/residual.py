@@ -1,0 +1,90 @@
+"""A residual tower over the board with a policy head and an outcome head.
+
+The towers of AlphaGo Zero and AlphaZero, with one change: the value head answers a distribution
+over outcomes (each seat wins, or a draw) in place of one number.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from zelkova.networks.config import NetworkConfig
+from zelkova.networks.outcome import draw_mask
+
+
+def convolution(inputs: int, outputs: int, size: int) -> nn.Sequential:
+    """Build a convolution that keeps the board's size, followed by batch normalisation.
+
+    Args:
+        inputs: channels read.
+        outputs: channels written.
+        size: edge of the kernel, odd.
+    """
+    conv = nn.Conv2d(inputs, outputs, size, padding=size // 2, bias=False)
+    nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu")
+    return nn.Sequential(conv, nn.BatchNorm2d(outputs))
+
+
+class ResidualBlock(nn.Module):
+    """Two 3x3 convolutions around a skip; it begins as the identity.
+
+    Source: He et al. 2016 (residual learning); Goyal et al. 2017, section 5.1 (last scale at zero).
+    """
+
+    def __init__(self, channels: int) -> None:
+        """Build a block of `channels` channels."""
+        super().__init__()
+        self.first = convolution(channels, channels, 3)
+        self.second = convolution(channels, channels, 3)
+        last_scale = self.second[1].weight
+        assert isinstance(last_scale, Tensor)
+        nn.init.zeros_(last_scale)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Map hidden [B, channels, H, W] to the same shape."""
+        return torch.relu(hidden + self.second(torch.relu(self.first(hidden))))
+
+
+class ResidualNetwork(nn.Module):
+    """Planes to policy logits and outcome logits through a residual tower.
+
+    Source: AlphaGo Zero (Silver et al. 2017), Methods, Neural network architecture.
+    """
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        observation_shape: tuple[int, int, int],
+        num_actions: int,
+        num_players: int,
+        has_draws: bool,
+    ) -> None:
+        """Build it; the last layers begin at zero, so that first predictions are uniform."""
+        super().__init__()
+        planes, height, width = observation_shape
+        cells = height * width
+        self.stem = convolution(planes, config.channels, 3)
+        self.tower = nn.Sequential(*(ResidualBlock(config.channels) for _ in range(config.blocks)))
+        self.policy_reduce = convolution(config.channels, config.policy_channels, 1)
+        self.policy_out = nn.Linear(config.policy_channels * cells, num_actions)
+        self.value_reduce = convolution(config.channels, config.value_channels, 1)
+        self.value_hidden = nn.Linear(config.value_channels * cells, config.value_hidden)
+        self.value_out = nn.Linear(config.value_hidden, num_players + 1)
+        self.draw_mask: Tensor
+        self.register_buffer("draw_mask", draw_mask(num_players, has_draws), persistent=False)
+        for last in (self.policy_out, self.value_out):
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        """Evaluate a batch.
+
+        Args:
+            planes: [B, C, H, W].
+        Returns:
+            policy_logits [B, A] and outcome_logits [B, P + 1], in the network's view of the seats.
+        """
+        hidden = self.tower(torch.relu(self.stem(planes)))
+        policy = torch.relu(self.policy_reduce(hidden)).flatten(1)
+        value = torch.relu(self.value_reduce(hidden)).flatten(1)
+        outcome = self.value_out(torch.relu(self.value_hidden(value))) + self.draw_mask
+        return self.policy_out(policy), outcome

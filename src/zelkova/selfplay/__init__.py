@@ -1,0 +1,1 @@
+"""Plays many games at once with one network and yields finished episodes."""

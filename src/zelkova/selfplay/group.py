@@ -1,0 +1,162 @@
+"""One group of games in lockstep: every game searches, every game moves.
+
+A group is deterministic: its weights, its generator and its games in play settle all that follows.
+Its whole state between two rounds can be saved and set again.
+"""
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.agents.agent import Agent
+from zelkova.games import Game
+from zelkova.games.single import Single
+from zelkova.replay.episode import Episode
+from zelkova.search.batch import SearchResult
+from zelkova.selfplay.config import SelfPlayConfig
+
+
+@dataclasses.dataclass
+class Tick:
+    """What all B games of a group did in one move."""
+
+    states: NDArray[np.uint64]  # [B, words], before the move
+    to_play: NDArray[np.int8]  # [B]
+    legal: NDArray[np.int32]  # [B, M], padded with -1
+    policy: NDArray[np.float32]  # [B, M], the policy target
+    values: NDArray[np.float32]  # [B, P], root values, absolute players
+    actions: NDArray[np.int32]  # [B]
+    recorded: NDArray[np.bool_]  # [B], is the position trained on
+
+
+class Group:
+    """B games in play, their past since the oldest began, and what they draw from."""
+
+    def __init__(
+        self, game: Game, agent: Agent, config: SelfPlayConfig, seed: np.random.SeedSequence, first: int
+    ) -> None:
+        """Start B new games.
+
+        Args:
+            game: the rules.
+            agent: searches for B positions; B is the group's share of the games.
+            config: how to play.
+            seed: of this group alone.
+            first: which group this is; game numbers run first, first + groups, ...
+        """
+        self.game, self.agent, self.config = game, agent, config
+        self.rng = np.random.default_rng(seed)
+        self._rules = Single(game)
+        size = agent.batch
+        self.states = np.zeros((size, game.words), np.uint64)
+        self.began = np.zeros(size, np.int64)  # index in `past` of each game's first tick
+        self.random_left = np.zeros(size, np.int64)  # random moves that each game still opens with
+        self.seeds = np.zeros(size, np.int64)  # each game's number
+        self.next_seed = first
+        self.past: list[Tick] = []
+        for row in range(size):
+            self._begin(row)
+
+    def _begin(self, row: int) -> None:
+        """Put a new game into a row."""
+        self.seeds[row] = self.next_seed
+        self.next_seed += self.config.groups
+        self.states[row] = self.game.initial_states(self.seeds[row : row + 1].astype(np.uint64))[0]
+        self.began[row] = len(self.past)
+        opens = self.rng.random() < self.config.random_opening
+        self.random_left[row] = self.rng.integers(1, self.config.random_opening_moves + 1) if opens else 0
+
+    def play(self, moves: int) -> list[Episode]:
+        """Let every game make some moves; give the episodes that ended, by game number."""
+        ended: list[Episode] = []
+        for _ in range(moves):
+            result = self.agent.search_batch(self.states, self.rng)
+            self._move(result, ended)
+        self._drop_past()
+        return sorted(ended, key=lambda episode: episode.seed)
+
+    def _move(self, result: SearchResult, ended: list[Episode]) -> None:
+        """Record one tick, play it, and put new games where one ended."""
+        rows = np.arange(len(self.states))
+        legal = np.where(np.arange(result.actions.shape[1])[None] < result.count[:, None], result.actions, -1)
+        random_move = self.random_left > 0
+        actions = self._choose(result, len(self.past) - self.began, random_move)
+        self.past.append(
+            Tick(
+                states=self.states.copy(),
+                to_play=self.game.view_states(self.states)["to_play"].copy(),
+                legal=legal.astype(np.int32),
+                policy=result.action_weights.copy(),
+                values=result.value.copy(),
+                actions=actions,
+                recorded=~random_move,
+            )
+        )
+        self.random_left -= random_move
+        for row in rows:
+            state = self.states[row : row + 1]
+            self._rules.step(state, int(actions[row]))
+            if self._rules.is_terminal(state):
+                ended.append(self._episode(row, self._rules.returns(state)))
+                self._begin(int(row))
+
+    def _choose(
+        self, result: SearchResult, age: NDArray[np.int64], random_move: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        """Pick each game's move: sampled by visits in its first moves, then the search's own choice."""
+        draws = self.rng.random(len(age))
+        inside = np.arange(result.actions.shape[1])[None] < result.count[:, None]
+        visits = np.where(inside, result.visit_counts, 0).astype(np.float64)
+        weights = (visits / np.maximum(visits.max(axis=1, keepdims=True), 1)) ** (1.0 / self.config.temperature)
+        weights = np.where(random_move[:, None], inside.astype(np.float64), weights)
+        total = np.cumsum(weights, axis=1)
+        index = (total <= (draws * total[:, -1])[:, None]).sum(axis=1)
+        sampled = np.take_along_axis(result.actions, np.minimum(index, result.count - 1)[:, None], axis=1)[:, 0]
+        samples = random_move | (age < self.config.exploration_moves)
+        return np.where(samples, sampled, result.action).astype(np.int32)
+
+    def _episode(self, row: int, returns: NDArray[np.float32]) -> Episode:
+        """Gather a row's game from the ticks since it began."""
+        ticks = self.past[self.began[row] :]
+        return Episode(
+            seed=int(self.seeds[row]),
+            states=np.stack([tick.states[row] for tick in ticks]),
+            to_play=np.array([tick.to_play[row] for tick in ticks], np.int8),
+            legal=np.stack([tick.legal[row] for tick in ticks]),
+            policy=np.stack([tick.policy[row] for tick in ticks]),
+            actions=np.array([tick.actions[row] for tick in ticks], np.int32),
+            root_values=np.stack([tick.values[row] for tick in ticks]),
+            returns=returns,
+            recorded=np.array([tick.recorded[row] for tick in ticks], np.bool_),
+        )
+
+    def _drop_past(self) -> None:
+        """Forget the ticks before the oldest game in play began."""
+        oldest = int(self.began.min())
+        del self.past[:oldest]
+        self.began -= oldest
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], str]:
+        """Give the whole state: arrays by name, and the rest as JSON text."""
+        arrays: dict[str, NDArray[Any]] = {
+            "states": self.states, "began": self.began, "random_left": self.random_left, "seeds": self.seeds,
+        }  # fmt: skip
+        if self.past:
+            for field in dataclasses.fields(Tick):
+                arrays[f"past_{field.name}"] = np.stack([getattr(tick, field.name) for tick in self.past])
+        return arrays, json.dumps({"next_seed": self.next_seed, "rng": self.rng.bit_generator.state})
+
+    def set_state(self, arrays: dict[str, NDArray[Any]], text: str) -> None:
+        """Go on from a state that `state` gave."""
+        rest = json.loads(text)
+        self.next_seed = int(rest["next_seed"])
+        self.rng.bit_generator.state = rest["rng"]
+        self.states, self.began, self.random_left, self.seeds = (
+            arrays[name].copy() for name in ("states", "began", "random_left", "seeds")
+        )
+        names = [field.name for field in dataclasses.fields(Tick)]
+        count = len(arrays["past_states"]) if "past_states" in arrays else 0
+        self.past = [Tick(**{name: arrays[f"past_{name}"][index].copy() for name in names}) for index in range(count)]

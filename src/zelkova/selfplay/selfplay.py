@@ -1,0 +1,105 @@
+"""Self-play: groups of games in threads, one round at a time.
+
+Tree work and network calls release the GIL, so while one group's network computes another group
+searches. Rounds are synchronous: nothing waits in a queue, and what a round gives depends on the
+weights and the groups' states alone, never on timing.
+"""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.agents.agent import Agent
+from zelkova.agents.rules_model import Evaluator
+from zelkova.games import Game
+from zelkova.replay.episode import Episode
+from zelkova.search.config import SearchConfig
+from zelkova.selfplay.config import SelfPlayConfig
+from zelkova.selfplay.group import Group
+
+
+class SelfPlay:
+    """All groups of a run."""
+
+    def __init__(
+        self, game: Game, engines: list[Evaluator], search: SearchConfig, config: SelfPlayConfig, seed: int
+    ) -> None:
+        """Start the games.
+
+        Args:
+            game: the rules.
+            engines: one a group.
+            search: how every move is searched.
+            config: the layout.
+            seed: of the run.
+        """
+        self.config = config
+        self.seconds = 0.0  # spent in rounds
+        self.busy_seconds = 0.0  # of these, at least one evaluation was running
+        self.moves = 0
+        seeds = np.random.SeedSequence([seed, 1]).spawn(config.groups)
+        self.groups = [
+            Group(
+                game,
+                Agent(game, engine, search, batch=config.games // config.groups, cache=config.cache_positions),
+                config,
+                seeds[index],
+                index,
+            )
+            for index, engine in enumerate(engines)
+        ]
+        self._pool = ThreadPoolExecutor(config.groups, thread_name_prefix="selfplay")
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._pool.shutdown()
+
+    def play_round(self) -> list[Episode]:
+        """Let every game make `moves_per_round` moves; give the finished episodes by game number."""
+        start = time.perf_counter()
+        for group in self.groups:
+            group.agent.model.busy.clear()
+        parts = list(self._pool.map(lambda group: group.play(self.config.moves_per_round), self.groups))
+        self.seconds += time.perf_counter() - start
+        self.busy_seconds += union_seconds([span for group in self.groups for span in group.agent.model.busy])
+        self.moves += self.config.games * self.config.moves_per_round
+        return sorted((episode for part in parts for episode in part), key=lambda episode: episode.seed)
+
+    def forget(self) -> None:
+        """Empty every evaluation cache; call it when the engines have new weights."""
+        for group in self.groups:
+            group.agent.model.forget()
+
+    def counts(self) -> tuple[int, int]:
+        """Give how many positions were asked of the network so far, and how many it evaluated."""
+        models = [group.agent.model for group in self.groups]
+        return sum(model.asked for model in models), sum(model.evaluated for model in models)
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], list[str]]:
+        """Give every group's state: arrays by name, and a text a group."""
+        arrays, texts = {}, []
+        for index, group in enumerate(self.groups):
+            part, text = group.state()
+            arrays.update({f"group{index}/{name}": array for name, array in part.items()})
+            texts.append(text)
+        return arrays, texts
+
+    def set_state(self, arrays: dict[str, NDArray[Any]], texts: list[str]) -> None:
+        """Go on from a state that `state` gave."""
+        for index, (group, text) in enumerate(zip(self.groups, texts, strict=True)):
+            prefix = f"group{index}/"
+            part = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+            group.set_state(part, text)
+
+
+def union_seconds(spans: list[tuple[float, float]]) -> float:
+    """Give the length of the union of time spans (start, end), in their unit."""
+    total, reached = 0.0, -np.inf
+    for start, end in sorted(spans):
+        if end > reached:
+            total += end - max(start, reached)
+            reached = end
+    return float(total)
