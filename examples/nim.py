@@ -52,10 +52,10 @@ def step(state, action):
 
 def is_terminal(state):
     """Say whether no match is left."""
+    left = 0
     for heap in range(len(HEAPS)):
-        if state["heaps"][heap] > 0:
-            return False
-    return True
+        left += state["heaps"][heap]
+    return left == 0
 
 
 def returns(state, out):
@@ -88,4 +88,6 @@ def text_to_action(game, state, text):
 def draw_text(game, state, *, colour, unicode):
     """Draw the heaps."""
     match = "│" if unicode else "|"
-    return "\n".join(f"{chr(ord('a') + heap)} {match * int(count)}" for heap, count in enumerate(state["heaps"]))
+    return "\n".join(
+        f"{chr(ord('a') + heap)} {match * int(count)}" for heap, count in enumerate(state["heaps"])
+    )

@@ -106,7 +106,9 @@ class _Check:
         try:
             found = list(check_code.allocations(self.game))
         except RuleCompileError as error:
-            self.findings.append(Finding(error.function, error.file, error.line, f"can't be compiled: {error.reason}"))
+            self.findings.append(
+                Finding(error.function, error.file, error.line, f"can't be compiled: {error.reason}")
+            )
             return False
         for function, file, line in found:
             promise = (
@@ -115,7 +117,7 @@ class _Check:
             )
             self.findings.append(Finding(function, file, line, promise))
         for function, file, line in check_code.raises(self.game):
-            promise = "raises an exception or asserts, which compiled rules may not; next: leave the position as it is"
+            promise = "raises or asserts, which compiled rules may not; next: leave the position as it is"
             self.findings.append(Finding(function, file, line, promise))
         return True
 
@@ -127,7 +129,8 @@ class _Check:
             for played in interpreted:
                 self._compare(checker, played)
             compiled = [
-                checker.play(self.seed + 1000 + number, self.rng, self.game.max_plies) for number in range(len(interpreted))
+                checker.play(self.seed + 1000 + number, self.rng, self.game.max_plies)
+                for number in range(len(interpreted))
             ]
             check_forms.check_keys(interpreted + compiled)
             for number in range(len(self.game.symmetries)):
@@ -148,7 +151,8 @@ class _Check:
             for name, value in expected.record.items():
                 if not np.allclose(value, found.record[name], rtol=1e-6, atol=0):
                     raise BrokenPromiseError(
-                        last, f"writes another state[{name!r}] compiled than interpreted; hint: whole numbers overflow differently"
+                        last,
+                        f"writes another state[{name!r}] compiled than interpreted; hint: overflow differs",
                     )
             function = _different_answer(expected, found)
             if function is not None:
@@ -165,13 +169,20 @@ class _Check:
             checker.where = f"seed {self.seed + number}"
             state = checker.begin(self.seed + number)
             plies = playout_up_to(
-                native.step, native.legal_actions, native.is_terminal, np.intp(state.ctypes.data), counter, actions, limit
+                native.step,
+                native.legal_actions,
+                native.is_terminal,
+                np.intp(state.ctypes.data),
+                counter,
+                actions,
+                limit,
             )
             if plies == -1:
                 raise BrokenPromiseError("legal_actions", "gives no action although the game is not over")
             if plies == -2:
                 raise BrokenPromiseError(
-                    "is_terminal", f"says after {limit} random plies that the game goes on; next: end long games, or declare MAX_PLIES"
+                    "is_terminal",
+                    f"gives False after {limit} random plies; next: end long games, or declare MAX_PLIES",
                 )
 
     def _check_forms(self, checker: Checker, played: Played) -> None:

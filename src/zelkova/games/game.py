@@ -77,7 +77,7 @@ class Game:
         if self.stamp is None:
             return True
         path = Path(self.source).resolve()
-        for value in self.functions["init"].__globals__.values():  # type: ignore[attr-defined]
+        for value in self.functions["init"].__globals__.values():
             name = getattr(getattr(value, "py_func", value), "__module__", None)
             module = value if isinstance(value, ModuleType) else sys.modules.get(str(name))
             file = getattr(module, "__file__", None)
@@ -123,7 +123,9 @@ class Game:
             )
         size = self.state_dtype.itemsize
         raw = states.view(np.uint8)
-        return np.ndarray((len(states),), self.state_dtype, raw.data, strides=(raw.strides[0],)) if size else raw
+        return (
+            np.ndarray((len(states),), self.state_dtype, raw.data, strides=(raw.strides[0],)) if size else raw
+        )
 
     def position(self, seed: int = 0) -> "Position":
         """Give a friendly initial position to play on."""
@@ -202,7 +204,8 @@ def _read_symmetries(source: str, given: Any) -> tuple[Symmetry, ...]:
         return tuple((np.asarray(cells, np.int32), np.asarray(actions, np.int32)) for cells, actions in given)
     except (TypeError, ValueError) as error:
         raise GameError(
-            f"{source}: SYMMETRIES is no list of (plane map [H*W], action map [A]): {error}; hint: leave it out if there are none"
+            f"{source}: SYMMETRIES is no list of (plane map [H*W], action map [A]): {error}; "
+            "hint: leave it out if there are none"
         ) from None
 
 
@@ -211,7 +214,9 @@ def _settle(name: str, rules: ModuleType, given: dict[str, Any]) -> tuple[Any, d
     options_class = getattr(rules, "Options", None)
     if options_class is None:
         if given:
-            raise ConfigError(f"unknown option `{next(iter(given))}`: {name} has no options; next: leave [game] options out")
+            raise ConfigError(
+                f"unknown option `{next(iter(given))}`: {name} has no options; next: leave [game] options out"
+            )
         return None, {key: getattr(rules, key) for key in dir(rules) if key.isupper()}
     fields = {field.name: field for field in dataclasses.fields(options_class)}
     for key, value in given.items():
@@ -239,7 +244,9 @@ def _check_function(source: str, name: str, found: Any, arguments: tuple[str, ..
         raise GameError(f"{source}: {name} is a {type(found).__name__}; allowed: a plain function {wanted}")
     if len(inspect.signature(function).parameters) != len(arguments):
         line = function.__code__.co_firstlineno
-        raise GameError(f"{source}, line {line}: {name}{inspect.signature(function)} given; allowed: {wanted}")
+        raise GameError(
+            f"{source}, line {line}: {name}{inspect.signature(function)} given; allowed: {wanted}"
+        )
     return function
 
 
@@ -249,7 +256,9 @@ def _check_constants(
     """Refuse constants of the wrong form; give observation shape, return range and record."""
     dtype = constants["STATE"]
     if not isinstance(dtype, np.dtype) or dtype.names is None or "to_play" not in dtype.names:
-        raise GameError(f"{source}: STATE is {dtype!r}; allowed: np.dtype([...], align=True) with a field to_play")
+        raise GameError(
+            f"{source}: STATE is {dtype!r}; allowed: np.dtype([...], align=True) with a field to_play"
+        )
     if dtype["to_play"] != np.int8:
         raise GameError(f"{source}: to_play has type {dtype['to_play']}; allowed: np.int8")
     for key in ("NUM_PLAYERS", "NUM_ACTIONS"):
@@ -266,5 +275,7 @@ def _check_constants(
         raise GameError(f"{source}: VIEW is {constants['VIEW']!r}; allowed: 'mover' or 'absolute'")
     for field in constants.get("SETTINGS", {}):
         if field not in dtype.names:
-            raise GameError(f"{source}: SETTINGS names `{field}`, which is no field of STATE; {hint(field, dtype.names)}")
+            raise GameError(
+                f"{source}: SETTINGS names `{field}`, which is no field of STATE; {hint(field, dtype.names)}"
+            )
     return (int(shape[0]), int(shape[1]), int(shape[2])), (low, high), dtype

@@ -10,6 +10,7 @@ The module leaves the meaning of the rules to the game, and the promises they ke
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -57,10 +58,12 @@ class RuleCompileError(GameError):
         inner = [(name, int(line)) for name, line in _PLACE.findall(text) if "site-packages" not in name]
         if inner:
             self.file, self.line = inner[0]
+        self.file = str(Path(self.file).resolve())
         self.reason = _reason(text)
         super().__init__(
-            f"{self.file}, line {self.line}: {function}() can't be compiled: {self.reason}; allowed: the subset of Python "
-            "that Numba compiles, over numbers, bools and the record's arrays; hint: functions that a rule calls need @numba.njit"
+            f"{self.file}, line {self.line}: {function}() can't be compiled: {self.reason}; "
+            "allowed: the subset of Python that Numba compiles, over numbers, bools and the record's arrays; "
+            "hint: functions that a rule calls need @numba.njit"
         )
 
 
@@ -69,7 +72,9 @@ def _reason(text: str) -> str:
     told = []
     for line in text.splitlines():
         line = line.strip()
-        if line.startswith(("During:", "File ", "There are", "- Of which", "Overload", "The above", "This is not usually")):
+        if line.startswith(
+            ("During:", "File ", "There are", "- Of which", "Overload", "The above", "This is not usually")
+        ):
             break
         if line and not line.startswith(("Failed in nopython", "^", "~")):
             told.append(line.removeprefix(">>> "))
@@ -126,7 +131,9 @@ class NativeRules:
     observe: NativeRule
     position_hash: NativeRule
 
-    def __init__(self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any], *, cache: bool = True) -> None:
+    def __init__(
+        self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any], *, cache: bool = True
+    ) -> None:
         """Compile every rule for one record type.
 
         Args:

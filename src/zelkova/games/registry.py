@@ -45,7 +45,10 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Game:
         game = build_game(path.stem, str(path), rules, options, notation=rules, drawing=rules)
         return dataclasses.replace(game, stamp=stamp)
     if name_or_path not in BUILT_IN:
-        raise GameError(f"unknown game `{name_or_path}`; {hint(name_or_path, BUILT_IN)}; a file is given as path/to/game.py")
+        raise GameError(
+            f"unknown game `{name_or_path}`; {hint(name_or_path, BUILT_IN)}; "
+            "a file is given as path/to/game.py"
+        )
     folder, preset = BUILT_IN[name_or_path]
     package = f"zelkova.games.{folder}"
     return build_game(
@@ -67,7 +70,9 @@ def _import_file(path: Path) -> tuple[ModuleType, tuple[int, int]]:
         GameError: the file is missing, unreadable or raises when it is run.
     """
     if not path.is_file():
-        raise GameError(f"no such game file: {path}; next: check the path, or name one of {', '.join(BUILT_IN)}")
+        raise GameError(
+            f"no such game file: {path}; next: check the path, or name one of {', '.join(BUILT_IN)}"
+        )
     module = ModuleType(f"zelkova_game_{path.stem}")
     module.__file__ = str(path.resolve())
     try:
@@ -80,10 +85,12 @@ def _import_file(path: Path) -> tuple[ModuleType, tuple[int, int]]:
         raise GameError(f"{path} can't be read: {error.strerror}; next: check its permissions") from error
     sys.modules[module.__name__] = module
     try:
-        exec(code, module.__dict__)  # noqa: S102
+        exec(code, module.__dict__)
     except Exception as error:
         line = _line_in(Path(module.__file__), error)
-        raise GameError(f"{path}{line} raised {type(error).__name__}: {error}; next: mend the file") from error
+        raise GameError(
+            f"{path}{line} raised {type(error).__name__}: {error}; next: mend the file"
+        ) from error
     return module, stamp
 
 
