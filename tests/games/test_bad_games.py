@@ -63,7 +63,10 @@ def observe(state, planes):
 
 TAKE = '    state["taken"][action] += 1\n'
 IDENTITY = "(np.arange(4), np.arange(3))"
-TEXT = "def action_to_text(game, state, action):\n    return {0}\n\n\ndef text_to_action(game, state, text):\n    return {1}\n"
+TEXT = (
+    "def action_to_text(game, state, action):\n    return {0}\n\n\n"
+    "def text_to_action(game, state, text):\n    return {1}\n"
+)
 
 BROKEN: dict[str, tuple[str, str, str, str]] = {
     # what: (old text, new text, the function and the text of the line that is named, the promise)

@@ -1,5 +1,6 @@
-"""Every registered game keeps the contract, with its defaults and with other options; compiled = interpreted."""
+"""Every registered game keeps the contract, with its defaults and with other options."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from zelkova import games
 from zelkova.errors import ConfigError, GameError, ShapeError
+from zelkova.games import registry
 from zelkova.games.check import check_game
 from zelkova.games.hashing import position_keys
 from zelkova.games.playout import playouts
@@ -111,3 +113,14 @@ def test_options_are_refused_with_what_is_allowed(name: str, options: dict[str, 
 def test_states_of_another_width_are_refused() -> None:
     with pytest.raises(ShapeError, match="words"):
         games.load("othello").view_states(np.zeros((2, 3), np.uint64))
+
+
+@pytest.mark.parametrize("name", games.names())
+def test_every_game_has_a_page_with_its_planes(name: str) -> None:
+    folder = registry.BUILT_IN[name][0]
+    text = (Path(__file__).parents[2] / "docs" / "games" / f"{folder}.md").read_text()
+    planes = games.load(name).observation_shape[0]
+    assert all(f"\n| {plane} | " in text for plane in range(planes))
+    options = games.load(name).options
+    assert all(f"`{option}" in text for option in (vars(options) if options else ()))
+    assert f"`{name}`" in text or name == folder

@@ -11,6 +11,10 @@ from zelkova.games.position import Position
 from zelkova.games.single import CompiledRules
 
 
+def is_over(position: Position) -> bool:
+    return position.is_terminal
+
+
 def othello_position(rows: list[str], to_play: int) -> Position:
     """Set a board up: X is player 0, O is player 1; the rules themselves find what can be played."""
     size = len(rows)
@@ -31,7 +35,7 @@ def othello_position(rows: list[str], to_play: int) -> Position:
 def test_a_full_othello_board_of_equal_discs_is_a_draw_for_both(to_play: int) -> None:
     """Case pub-rules-3: the game is over, nobody has won, and the value is 0 from both sides."""
     position = othello_position(["XXXXXX"] * 3 + ["OOOOOO"] * 3, to_play)
-    assert position.is_terminal
+    assert is_over(position)
     assert position.legal_moves() == []
     assert position.returns.tolist() == [0.0, 0.0]
 
@@ -46,9 +50,9 @@ def test_othello_returns_are_antisymmetric(to_play: int) -> None:
 
 def test_othello_passes_only_when_it_must() -> None:
     position = othello_position(["XXX.", "XXXX", "XXXX", "XXXX"], to_play=1)
-    assert position.is_terminal, "nobody can place a disc"
+    assert is_over(position), "nobody can place a disc"
     position = othello_position(["XO..", "....", "....", "...."], to_play=1)
-    assert not position.is_terminal
+    assert not is_over(position)
     assert position.legal_moves() == ["pass"]
     board = position.state
     position.play("pass")
@@ -58,7 +62,7 @@ def test_othello_passes_only_when_it_must() -> None:
         position.game.view_states(board)["discs"], position.game.view_states(position.state)["discs"]
     )
     position.play("c1")
-    assert position.is_terminal, "player 1 has no disc left"
+    assert is_over(position), "player 1 has no disc left"
     assert position.returns.tolist() == [1.0, -1.0]
 
 
@@ -150,7 +154,7 @@ def test_gomoku_ends_with_a_line_or_a_full_board(
     options: dict[str, Any], moves: str, returns: list[int]
 ) -> None:
     position = play(games.load("gomoku", options), moves)
-    assert position.is_terminal
+    assert is_over(position)
     assert position.returns.tolist() == returns
 
 
@@ -158,7 +162,7 @@ def test_a_longer_line_wins_gomoku_unless_exact() -> None:
     moves = "a1 a3 b1 b3 d1 d3 c1"
     for exact in (False, True):
         position = play(games.load("gomoku", {"exact": exact, "run": 3, "width": 5, "height": 5}), moves)
-        assert position.is_terminal is not exact
+        assert is_over(position) is not exact
 
 
 def test_hex_joins_opposite_sides() -> None:
@@ -217,7 +221,7 @@ def test_hex_swap_mirrors_the_first_stone_and_comes_once() -> None:
     assert "c1" in position.legal_moves()
     for move in ["d1", "b2", "d2", "c2", "d3"]:
         position.play(move)
-    assert not position.is_terminal
+    assert not is_over(position)
     assert play(game, "c1 swap d1 b3 d2 c3 a1 d3").returns.tolist() == [-1, 1], "a3 belongs to player 1's row"
     declined = play(game, "c1 a1")
     assert "swap" not in declined.legal_moves()
@@ -229,9 +233,9 @@ def test_hex_swap_mirrors_the_first_stone_and_comes_once() -> None:
 def test_breakthrough_is_won_by_arriving_or_by_capturing_everything() -> None:
     game = games.load("breakthrough", {"height": 5, "width": 2})
     position = play(game, "a2-a3 b4xa3 b2xa3 a4-b3 a3-b4 b3-a2")
-    assert not position.is_terminal
+    assert not is_over(position)
     position.play("b4xa5")
-    assert position.is_terminal
+    assert is_over(position)
     assert position.returns.tolist() == [1, -1]
     states = game.initial_states(np.zeros(1, np.uint64))
     record = game.view_states(states)[0]
