@@ -19,7 +19,10 @@ from zelkova.cli import boundary, console
 from zelkova.errors import ZelkovaError, hint
 
 COMMANDS = {
+    "check": "hold a game to the contract of rules, yours or a built-in one",
     "train": "raise an agent for a game from its rules alone, or go on with a run",
+    "check": "hold a game to the contract of rules, yours or a built-in one",
+    "arena": "measure who is stronger: score, Elo and intervals",
     "games": "list the games that come with the package",
 }
 """Name of each subcommand, which is the name of its module and function, and what it does."""

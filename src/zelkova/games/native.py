@@ -17,6 +17,7 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
+from numba.extending import typeof_impl
 
 from zelkova.errors import GameError
 
@@ -98,6 +99,7 @@ class NativeRule(types.WrapperAddressProtocol):  # type: ignore[misc]
         result, rest = SIGNATURES[name]
         self.name = name
         self._signature = result(types.intp, *rest)
+        self.numba_type = types.FunctionType(self._signature)
         try:
             self._compiled = numba.cfunc(result(record, *rest), cache=cache, error_model="numpy")(function)
         except NumbaError as error:
@@ -118,6 +120,12 @@ class NativeRule(types.WrapperAddressProtocol):  # type: ignore[misc]
     def signature(self) -> Any:
         """Give the signature that kernels see: the state as an address."""
         return self._signature
+
+
+@typeof_impl.register(NativeRule)  # type: ignore[untyped-decorator]
+def _type_of_rule(rule: NativeRule, context: Any) -> Any:
+    """Give a rule's type without making it anew, as Numba does for its own classes, at every call."""
+    return rule.numba_type
 
 
 class NativeRules:
