@@ -6,13 +6,14 @@ and an endless loop is broken off; only rules that pass run compiled.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FunctionType
 
 import numpy as np
 
 from zelkova.games import check_code, check_forms
-from zelkova.games.check_play import BrokenPromiseError, Checker, Played, Visit
+from zelkova.games.check_play import BrokenPromiseError, Checker, Played, Visit, place_of
 from zelkova.games.game import Game
 from zelkova.games.native import RuleCompileError
 from zelkova.games.plain import PlainRules
@@ -34,7 +35,8 @@ class Finding:
     where: str = ""  # the position, by seed and actions
 
     def __str__(self) -> str:
-        found = f"{self.file}, line {self.line}: {self.function} {self.promise}"
+        name = self.function if self.function.isupper() else f"{self.function}()"
+        found = f"{self.file}, line {self.line}: {name} {self.promise}"
         return f"{found} ({self.where})" if self.where else found
 
 
@@ -92,6 +94,8 @@ class _Check:
                 check_forms.check_maps(self.game)
                 for number in range(games):
                     played.append(plain.play(self.seed + number, self.rng, _INTERPRETED_PLIES))
+                    if not played[-1].visits[-1].terminal:
+                        break
             positions += plain.positions
             if not self.findings:
                 positions += self._run_compiled(played)
@@ -102,7 +106,9 @@ class _Check:
         try:
             found = list(check_code.allocations(self.game))
         except RuleCompileError as error:
-            self.findings.append(Finding(error.function, error.file, error.line, f"can't be compiled: {error.reason}"))
+            self.findings.append(
+                Finding(error.function, error.file, error.line, f"can't be compiled: {error.reason}")
+            )
             return False
         for function, file, line in found:
             promise = (
@@ -111,7 +117,7 @@ class _Check:
             )
             self.findings.append(Finding(function, file, line, promise))
         for function, file, line in check_code.raises(self.game):
-            promise = "raises an exception or asserts, which compiled rules may not; next: leave the position as it is"
+            promise = "raises or asserts, which compiled rules may not; next: leave the position as it is"
             self.findings.append(Finding(function, file, line, promise))
         return True
 
@@ -119,11 +125,12 @@ class _Check:
         """Compare compiled with interpreted rules, then play on compiled; give the positions asked."""
         checker = Checker(self.game, CompiledRules(self.game))
         with self._collect(checker):
+            self._find_endings(checker, len(interpreted))
             for played in interpreted:
                 self._compare(checker, played)
-            self._find_endings(checker, len(interpreted))
             compiled = [
-                checker.play(self.seed + 1000 + number, self.rng, self.game.max_plies) for number in range(len(interpreted))
+                checker.play(self.seed + 1000 + number, self.rng, self.game.max_plies)
+                for number in range(len(interpreted))
             ]
             check_forms.check_keys(interpreted + compiled)
             for number in range(len(self.game.symmetries)):
@@ -139,12 +146,13 @@ class _Check:
         state = checker.begin(played.seed)
         for ply, expected in enumerate(played.visits):
             last = "step" if ply else "init"
-            checker.where = f"seed {played.seed}, after actions {played.actions[:ply][-12:]}"
+            checker.where = place_of(played.seed, played.actions[:ply])
             found = checker.visit(state, last)
             for name, value in expected.record.items():
                 if not np.allclose(value, found.record[name], rtol=1e-6, atol=0):
                     raise BrokenPromiseError(
-                        last, f"writes another state[{name!r}] compiled than interpreted; hint: whole numbers overflow differently"
+                        last,
+                        f"writes another state[{name!r}] compiled than interpreted; hint: overflow differs",
                     )
             function = _different_answer(expected, found)
             if function is not None:
@@ -161,19 +169,26 @@ class _Check:
             checker.where = f"seed {self.seed + number}"
             state = checker.begin(self.seed + number)
             plies = playout_up_to(
-                native.step, native.legal_actions, native.is_terminal, np.intp(state.ctypes.data), counter, actions, limit
+                native.step,
+                native.legal_actions,
+                native.is_terminal,
+                np.intp(state.ctypes.data),
+                counter,
+                actions,
+                limit,
             )
             if plies == -1:
                 raise BrokenPromiseError("legal_actions", "gives no action although the game is not over")
             if plies == -2:
                 raise BrokenPromiseError(
-                    "is_terminal", f"says after {limit} random plies that the game goes on; next: end long games, or declare MAX_PLIES"
+                    "is_terminal",
+                    f"gives False after {limit} random plies; next: end long games, or declare MAX_PLIES",
                 )
 
     def _check_forms(self, checker: Checker, played: Played) -> None:
         """Check notation at every position of a game and drawings at some."""
         for ply, visit in enumerate(played.visits):
-            checker.where = f"seed {played.seed}, after actions {played.actions[:ply][-12:]}"
+            checker.where = place_of(played.seed, played.actions[:ply])
             check_forms.check_notation(self.game, visit)
             if ply % _DRAW_EVERY == 0 or visit.terminal:
                 check_forms.check_drawing(self.game, visit)
@@ -192,11 +207,12 @@ class _Check:
 
     def _locate(self, name: str) -> tuple[str, int]:
         """Find the file and the first line of a function, or of what stands nearest to it."""
-        function: Callable[..., object] | None = self.game.functions.get(name)
-        for module in (self.game.notation, self.game.drawing):
-            function = function or getattr(module, name, None)
-        code = (function or self.game.functions["init"]).__code__
-        return code.co_filename, code.co_firstlineno if function else 1
+        found: list[object] = [self.game.functions.get(name)]
+        found += [getattr(module, name, None) for module in (self.game.notation, self.game.drawing)]
+        for function in found:
+            if isinstance(function, FunctionType):
+                return function.__code__.co_filename, function.__code__.co_firstlineno
+        return self.game.functions["init"].__code__.co_filename, 1
 
 
 def _different_answer(one: Visit, other: Visit) -> str | None:

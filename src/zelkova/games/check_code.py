@@ -48,7 +48,7 @@ def _with_helpers(function: Callable[..., Any]) -> list[Callable[..., Any]]:
     """Give a function and the compiled helpers that it names, and those that they name."""
     found = [function]
     for called in found:
-        names: dict[str, Any] = called.__globals__  # type: ignore[attr-defined]
+        names: dict[str, Any] = called.__globals__
         for word in called.__code__.co_names:
             helper = names.get(word)
             if isinstance(helper, Dispatcher) and helper.py_func not in found:
@@ -78,7 +78,7 @@ def _helpers(function: Callable[..., Any]) -> list[Any]:
     """Give the dispatchers of a rule's helpers."""
     found = []
     for called in _with_helpers(function):
-        names: dict[str, Any] = called.__globals__  # type: ignore[attr-defined]
+        names: dict[str, Any] = called.__globals__
         found += [names[word] for word in called.__code__.co_names if isinstance(names.get(word), Dispatcher)]
     return found
 
@@ -96,6 +96,7 @@ def _making_lines(annotation: Any, function: Callable[..., Any]) -> Iterator[tup
                 own = value.op == "call" and isinstance(typemap.get(value.func.name), types.Dispatcher)
                 if made and value.op in _MAKES and not own:
                     yield filename, statement.loc.line
-            elif isinstance(statement, ir.SetItem | ir.StaticSetItem):
-                if isinstance(typemap.get(statement.value.name), types.Array):
-                    yield filename, statement.loc.line
+            elif isinstance(statement, ir.SetItem | ir.StaticSetItem) and isinstance(
+                typemap.get(statement.value.name), types.Array
+            ):
+                yield filename, statement.loc.line

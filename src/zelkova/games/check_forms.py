@@ -18,11 +18,18 @@ def check_maps(game: Game) -> None:
     """Refuse symmetries that are not permutations of cells and actions, the identity first."""
     _, height, width = game.observation_shape
     for number, (plane_map, action_map) in enumerate(game.symmetries):
-        for name, given, size in (("plane", plane_map, height * width), ("action", action_map, game.num_actions)):
+        for name, given, size in (
+            ("plane", plane_map, height * width),
+            ("action", action_map, game.num_actions),
+        ):
             if np.shape(given) != (size,) or not np.array_equal(np.sort(given), np.arange(size)):
-                raise BrokenPromiseError("SYMMETRIES", f"[{number}] has no permutation of 0 to {size - 1} as its {name} map")
+                raise BrokenPromiseError(
+                    "SYMMETRIES", f"[{number}] has no permutation of 0 to {size - 1} as its {name} map"
+                )
             if number == 0 and not np.array_equal(given, np.arange(size)):
-                raise BrokenPromiseError("SYMMETRIES", f"[0] is not the identity: its {name} map moves something")
+                raise BrokenPromiseError(
+                    "SYMMETRIES", f"[0] is not the identity: its {name} map moves something"
+                )
 
 
 def check_symmetry(game: Game, checker: Checker, played: Played, number: int) -> str | None:
@@ -52,14 +59,16 @@ def check_symmetry(game: Game, checker: Checker, played: Played, number: int) ->
             if np.array_equal(checker.visit(twin, "init").planes, _turn(start.planes, plane_map)):
                 break
         else:
-            return f"SYMMETRIES[{number}] not checked: the first position is not symmetric and its record can't be turned"
+            return f"SYMMETRIES[{number}] not checked: the first position has no such symmetry"
     for ply, visit in enumerate(played.visits):
         turned = checker.visit(twin, "step")
         wrong = _difference(visit, turned, plane_map, backward)
         if wrong and not certain:
-            return f"SYMMETRIES[{number}] not checked: the first position's record can't be turned with certainty"
+            return f"SYMMETRIES[{number}] not checked: the first record can't be turned with certainty"
         if wrong:
-            raise BrokenPromiseError("SYMMETRIES", f"[{number}] does not commute with the rules: {wrong} after {ply} plies")
+            raise BrokenPromiseError(
+                "SYMMETRIES", f"[{number}] does not commute with the rules: {wrong} after {ply} plies"
+            )
         if ply < len(played.actions):
             twin = checker.step(twin, int(backward[played.actions[ply]]))
     return None
@@ -70,7 +79,9 @@ def _turn(planes: NDArray[np.float32], plane_map: NDArray[np.int32]) -> NDArray[
     return planes.reshape(len(planes), -1)[:, plane_map].reshape(planes.shape)
 
 
-def _difference(visit: Visit, turned: Visit, plane_map: NDArray[np.int32], backward: NDArray[np.int64]) -> str | None:
+def _difference(
+    visit: Visit, turned: Visit, plane_map: NDArray[np.int32], backward: NDArray[np.int64]
+) -> str | None:
     """Say what differs between a position and its turned twin."""
     if not np.array_equal(_turn(visit.planes, plane_map), turned.planes):
         return "other planes"
@@ -84,7 +95,7 @@ def _difference(visit: Visit, turned: Visit, plane_map: NDArray[np.int32], backw
 def _turn_record(
     game: Game, visit: Visit, plane_map: NDArray[np.int32], *, bits: bool
 ) -> tuple[NDArray[np.uint64], bool]:
-    """Turn every board in a record (cells, or with `bits` sets of cells); say whether nothing else was left."""
+    """Turn every board in a record (cells; with `bits` sets of cells); say whether nothing else was left."""
     _, height, width = game.observation_shape
     state, certain = visit.state.copy(), True
     record = game.view_states(state)[0]
@@ -94,7 +105,10 @@ def _turn_record(
         if value.shape[-2:] == (height, width) or value.shape[-1:] == (height * width,):
             record[name] = value.reshape(-1, height * width)[:, plane_map].reshape(value.shape)
         elif bits and value.dtype == np.uint64 and height * width <= 64:
-            turned = [sum((int(word) >> int(cell) & 1) << k for k, cell in enumerate(plane_map)) for word in value.flat]
+            turned = [
+                sum((int(word) >> int(cell) & 1) << k for k, cell in enumerate(plane_map))
+                for word in value.flat
+            ]
             record[name] = np.array(turned, np.uint64).reshape(value.shape)
         elif value.ndim and value.shape != (game.num_players,):
             certain = False
@@ -111,7 +125,9 @@ def check_keys(played: list[Played]) -> None:
             other = known.setdefault(visit.key, visit)
             same = visit.to_play == other.to_play and np.array_equal(visit.legal, other.legal)
             if not same or not np.array_equal(visit.planes, other.planes):
-                raise BrokenPromiseError("position_hash", "gives one key to two positions; hint: mix every field that matters")
+                raise BrokenPromiseError(
+                    "position_hash", "gives one key to two positions; hint: mix every field that matters"
+                )
 
 
 def check_notation(game: Game, visit: Visit) -> None:
@@ -128,13 +144,19 @@ def check_notation(game: Game, visit: Visit) -> None:
     for action in visit.legal[:_MOST_MOVES]:
         text = _call("action_to_text", write, game, record, int(action))
         if not isinstance(text, str) or not text or text != text.strip():
-            raise BrokenPromiseError("action_to_text", f"gives {text!r} for action {action}; allowed: text without spaces around")
+            raise BrokenPromiseError(
+                "action_to_text", f"gives {text!r} for action {action}; allowed: text without spaces around"
+            )
         if text in texts:
-            raise BrokenPromiseError("action_to_text", f"gives `{text}` for the actions {texts[text]} and {action}")
+            raise BrokenPromiseError(
+                "action_to_text", f"gives `{text}` for the actions {texts[text]} and {action}"
+            )
         texts[text] = int(action)
         back = _call("text_to_action", read, game, record, text)
         if back != action:
-            raise BrokenPromiseError("text_to_action", f"reads `{text}` as {back}; it was written for action {action}")
+            raise BrokenPromiseError(
+                "text_to_action", f"reads `{text}` as {back}; it was written for action {action}"
+            )
     try:
         read(game, record, "?!")
     except NotationError:
@@ -142,7 +164,9 @@ def check_notation(game: Game, visit: Visit) -> None:
     except Exception as error:
         promise = f"raises {type(error).__name__} for `?!`; allowed: zelkova.errors.NotationError"
         raise BrokenPromiseError("text_to_action", promise, *line_of(error)) from None
-    raise BrokenPromiseError("text_to_action", "reads `?!` as a move; allowed: raise zelkova.errors.NotationError")
+    raise BrokenPromiseError(
+        "text_to_action", "reads `?!` as a move; allowed: raise zelkova.errors.NotationError"
+    )
 
 
 def check_drawing(game: Game, visit: Visit) -> None:

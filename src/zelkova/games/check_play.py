@@ -112,7 +112,9 @@ class Checker:
         try:
             return call(*arguments)
         except CallTooLongError as error:
-            raise BrokenPromiseError(function, "does not end: a loop in it runs for ever", *line_of(error)) from None
+            raise BrokenPromiseError(
+                function, "does not end: a loop in it runs for ever", *line_of(error)
+            ) from None
         except IndexError as error:
             raise BrokenPromiseError(function, f"indexes out of range: {error}", *line_of(error)) from None
         except Exception as error:
@@ -129,9 +131,9 @@ class Checker:
         for row in (fresh, used):
             self.call("init", row.state, seed)
             row.check("init")
-        name = same_fields(fields_of(self.game, fresh.state), fields_of(self.game, used.state))
-        if name is not None:
-            raise BrokenPromiseError("init", f"leaves state[{name!r}] to what the record held before")
+        differs = same_fields(fields_of(self.game, fresh.state), fields_of(self.game, used.state))
+        if differs is not None:
+            raise BrokenPromiseError("init", f"leaves state[{differs!r}] to what the record held before")
         return fresh.state.copy()
 
     def visit(self, state: NDArray[np.uint64], last: str) -> Visit:
@@ -153,7 +155,7 @@ class Checker:
         if not isinstance(terminal, bool | np.bool_ | int | np.integer):
             raise BrokenPromiseError("is_terminal", f"gives {terminal!r}; allowed: True or False")
         legal = self._legal_actions(row, bool(terminal))
-        planes = self._observe(row)
+        planes = self._observe(row, before)
         returns = self._returns(row) if terminal else None
         key = None
         if "position_hash" in game.functions:
@@ -177,28 +179,25 @@ class Checker:
             row.check("step")
         name = same_fields(fields_of(self.game, first.state), fields_of(self.game, second.state))
         if name is not None:
-            raise BrokenPromiseError("step", f"writes two values into state[{name!r}] for one position and action")
+            raise BrokenPromiseError(
+                "step", f"writes two values into state[{name!r}] for one position and action"
+            )
         return first.state.copy()
 
     def play(self, seed: int, rng: np.random.Generator, max_plies: int) -> Played:
         """Play random legal actions to the end, or for max_plies."""
-        self.where = f"seed {seed}, initial position"
+        self.where = place_of(seed, [])
         state = self.begin(seed)
         played = Played(seed, [], [self.visit(state, "init")])
         while not played.visits[-1].terminal and len(played.actions) < max_plies:
             legal = played.visits[-1].legal
-            place = self._place(seed, played.actions)
+            place = place_of(seed, played.actions)
             for action in rng.choice(legal, min(_TRIES, len(legal)), replace=False):
-                self.where = f"{place}, then {action}"
+                self.where = f"{place}; then action {action}"
                 state = self.step(played.visits[-1].state, int(action))
             played.actions.append(int(action))
             played.visits.append(self.visit(state, "step"))
         return played
-
-    def _place(self, seed: int, actions: list[int]) -> str:
-        """Say which position it is, so that it can be set up again."""
-        shown = actions if len(actions) <= 12 else [*actions[:2], "...", *actions[-10:]]
-        return f"seed {seed}, after {len(actions)} actions " + " ".join(map(str, shown))
 
     def _legal_actions(self, row: Guarded, terminal: bool) -> NDArray[np.int32]:
         """Ask for the legal actions and check their form."""
@@ -206,27 +205,37 @@ class Checker:
         buffer = np.full(most + 2 * _GUARD, _UNWRITTEN, np.int32)
         count = self.call("legal_actions", row.state, buffer[_GUARD:-_GUARD])
         if not isinstance(count, int | np.integer):
-            raise BrokenPromiseError("legal_actions", f"gives {count!r}; allowed: the number of legal actions")
+            raise BrokenPromiseError(
+                "legal_actions", f"gives {count!r}; allowed: the number of legal actions"
+            )
         if (buffer[:_GUARD] != _UNWRITTEN).any() or (buffer[-_GUARD:] != _UNWRITTEN).any() or count > most:
             raise BrokenPromiseError(
-                "legal_actions", f"gives {count} actions or writes past the end of out; MAX_LEGAL_ACTIONS is {most}"
+                "legal_actions",
+                f"gives {count} actions or writes past the end of out; MAX_LEGAL_ACTIONS is {most}",
             )
         legal = buffer[_GUARD : _GUARD + max(int(count), 0)].copy()
         wrong = legal[(legal < 0) | (legal >= self.game.num_actions)]
         if len(wrong):
-            given = "a place of out that it left unwritten" if wrong[0] == _UNWRITTEN else f"action {wrong[0]}"
-            raise BrokenPromiseError("legal_actions", f"gives {given}; allowed: 0 to {self.game.num_actions - 1}")
+            given = (
+                "a place of out that it left unwritten" if wrong[0] == _UNWRITTEN else f"action {wrong[0]}"
+            )
+            raise BrokenPromiseError(
+                "legal_actions", f"gives {given}; allowed: 0 to {self.game.num_actions - 1}"
+            )
         if (np.diff(legal) <= 0).any():
-            raise BrokenPromiseError("legal_actions", f"gives {legal.tolist()[:20]}; allowed: ascending, each once")
+            raise BrokenPromiseError(
+                "legal_actions", f"gives {legal.tolist()[:20]}; allowed: ascending, each once"
+            )
         if count <= 0 and not terminal:
             raise BrokenPromiseError(
-                "legal_actions", "gives no action although the game is not over; hint: let is_terminal say so, or add a pass"
+                "legal_actions",
+                "gives no action although the game is not over; hint: let is_terminal say so, or add a pass",
             )
         if count > 0 and terminal:
             raise BrokenPromiseError("legal_actions", f"gives {count} actions at an ending; allowed: none")
         return legal
 
-    def _observe(self, row: Guarded) -> NDArray[np.float32]:
+    def _observe(self, row: Guarded, before: dict[str, Any]) -> NDArray[np.float32]:
         """Ask for the planes twice and compare."""
         shape = self.game.observation_shape
         size = int(np.prod(shape))
@@ -239,6 +248,8 @@ class Checker:
             answers.append(buffer[_GUARD:-_GUARD].reshape(shape).copy())
         if not np.isfinite(answers[0]).all():
             raise BrokenPromiseError("observe", "writes a plane that is not finite")
+        if same_fields(before, fields_of(self.game, row.state)) is not None:
+            return answers[0]  # the caller finds out which rule changes the state
         if not np.array_equal(answers[0], answers[1]):
             raise BrokenPromiseError("observe", "writes two answers for one position")
         return answers[0]
@@ -254,10 +265,14 @@ class Checker:
         given = " ".join(f"{value:g}" for value in returns)
         low, high = self.game.return_range
         if not ((returns >= low - 1e-6) & (returns <= high + 1e-6)).all():
-            raise BrokenPromiseError("returns", f"gives {given}; RETURN_RANGE is {low:g} to {high:g}, one return a player")
+            raise BrokenPromiseError(
+                "returns", f"gives {given}; RETURN_RANGE is {low:g} to {high:g}, one return a player"
+            )
         total = 0.0 if players == 2 else 1.0
         if players > 1 and abs(float(returns.sum()) - total) > 1e-5:
-            raise BrokenPromiseError("returns", f"gives {given}; allowed: {players} players' returns sum to {total:g}")
+            raise BrokenPromiseError(
+                "returns", f"gives {given}; allowed: {players} players' returns sum to {total:g}"
+            )
         if not self.game.has_draws and players > 1 and (returns == returns.max()).sum() != 1:
             raise BrokenPromiseError("returns", f"gives {given}, a draw; HAS_DRAWS is False")
         return returns
@@ -267,12 +282,25 @@ class Checker:
         game, before = self.game, fields_of(self.game, state)
         out = np.zeros(game.max_legal_actions, np.int32)
         planes, returns = np.zeros(game.observation_shape, np.float32), np.zeros(game.num_players, np.float32)
-        for function, rest in (("is_terminal", ()), ("legal_actions", (out,)), ("observe", (planes,)), ("returns", (returns,))):
+        for function, rest in (
+            ("is_terminal", ()),
+            ("legal_actions", (out,)),
+            ("observe", (planes,)),
+            ("returns", (returns,)),
+        ):
             row = state.copy()
             self.call(function, row, *rest)
             if same_fields(before, fields_of(game, row)) is not None:
                 return function
         return "position_hash"
+
+
+def place_of(seed: int, actions: list[int]) -> str:
+    """Say which position it is, so that it can be set up again."""
+    if not actions:
+        return f"seed {seed}, initial position"
+    shown = actions if len(actions) <= 12 else [*actions[:2], "...", *actions[-10:]]
+    return f"seed {seed}, after {len(actions)} plies: " + " ".join(map(str, shown))
 
 
 def line_of(error: BaseException) -> tuple[int | None, str | None]:

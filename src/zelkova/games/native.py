@@ -10,6 +10,7 @@ The module leaves the meaning of the rules to the game, and the promises they ke
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -58,10 +59,12 @@ class RuleCompileError(GameError):
         inner = [(name, int(line)) for name, line in _PLACE.findall(text) if "site-packages" not in name]
         if inner:
             self.file, self.line = inner[0]
+        self.file = str(Path(self.file).resolve())
         self.reason = _reason(text)
         super().__init__(
-            f"{self.file}, line {self.line}: {function}() can't be compiled: {self.reason}; allowed: the subset of Python "
-            "that Numba compiles, over numbers, bools and the record's arrays; hint: functions that a rule calls need @numba.njit"
+            f"{self.file}, line {self.line}: {function}() can't be compiled: {self.reason}; "
+            "allowed: the subset of Python that Numba compiles, over numbers, bools and the record's arrays; "
+            "hint: functions that a rule calls need @numba.njit"
         )
 
 
@@ -70,7 +73,9 @@ def _reason(text: str) -> str:
     told = []
     for line in text.splitlines():
         line = line.strip()
-        if line.startswith(("During:", "File ", "There are", "- Of which", "Overload", "The above", "This is not usually")):
+        if line.startswith(
+            ("During:", "File ", "There are", "- Of which", "Overload", "The above", "This is not usually")
+        ):
             break
         if line and not line.startswith(("Failed in nopython", "^", "~")):
             told.append(line.removeprefix(">>> "))
@@ -80,13 +85,14 @@ def _reason(text: str) -> str:
 class NativeRule(types.WrapperAddressProtocol):  # type: ignore[misc]
     """One compiled rule, passed to a kernel as a first-class function of a state's address."""
 
-    def __init__(self, name: str, function: Callable[..., Any], record: Any) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], record: Any, *, cache: bool = True) -> None:
         """Compile one rule for one record.
 
         Args:
             name: which rule of the contract it is.
             function: the game's plain Python function.
             record: Numba's type of the game's record.
+            cache: keep the code on disk.
         Raises:
             GameError: Numba can't compile the function; the message names its line.
         """
@@ -95,7 +101,7 @@ class NativeRule(types.WrapperAddressProtocol):  # type: ignore[misc]
         self._signature = result(types.intp, *rest)
         self.numba_type = types.FunctionType(self._signature)
         try:
-            self._compiled = numba.cfunc(result(record, *rest), cache=True, error_model="numpy")(function)
+            self._compiled = numba.cfunc(result(record, *rest), cache=cache, error_model="numpy")(function)
         except NumbaError as error:
             raise RuleCompileError(name, function, error) from None
         except RuntimeError as error:
@@ -133,12 +139,15 @@ class NativeRules:
     observe: NativeRule
     position_hash: NativeRule
 
-    def __init__(self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any], *, cache: bool = True
+    ) -> None:
         """Compile every rule for one record type.
 
         Args:
             functions: the game's plain functions by name.
             dtype: the record of a position.
+            cache: keep the code on disk.
         Raises:
             GameError: a rule can't be compiled.
         """
@@ -151,4 +160,4 @@ class NativeRules:
             ) from error
         for name in SIGNATURES:
             if name in functions:
-                setattr(self, name, NativeRule(name, functions[name], record))
+                setattr(self, name, NativeRule(name, functions[name], record, cache=cache))

@@ -10,7 +10,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -25,7 +25,8 @@ class CallTooLongError(Exception):
 
 def interpret(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a copy of a function in which every compiled helper is replaced by its Python source."""
-    return _copy(function, {}, {})
+    copy: Callable[..., Any] = _copy(function, {}, {})
+    return copy
 
 
 def _copy(function: Any, seen: dict[Any, Any], spaces: dict[int, dict[str, Any]]) -> Any:
@@ -37,7 +38,9 @@ def _copy(function: Any, seen: dict[Any, Any], spaces: dict[int, dict[str, Any]]
     names = spaces.setdefault(id(space), dict(space))
     cells = None
     if function.__closure__:
-        cells = tuple(types.CellType(_plain(cell.cell_contents, seen, spaces)) for cell in function.__closure__)
+        cells = tuple(
+            types.CellType(_plain(cell.cell_contents, seen, spaces)) for cell in function.__closure__
+        )
     copy = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
     copy.__kwdefaults__ = function.__kwdefaults__
     seen[function] = copy
@@ -109,7 +112,7 @@ class PlainRules:
 class _Alarm:
     """Breaks off this thread's Python code after some seconds, from one watching thread for all alarms."""
 
-    _deadlines: dict[int, float] = {}
+    _deadlines: ClassVar[dict[int, float]] = {}
     _lock = threading.Lock()
     _watching = False
 
