@@ -164,8 +164,8 @@ def test_every_command_bears_any_argument(word: str, tmp_path: Path, monkeypatch
 
 
 HOSTILE = [
-    "\x1b[2J\x1b[31m", "\0", "\x07" * 50, "a" * 100_000, "4" * 5000, "\u202eevil", "\ufffd\ufffd", "/", "//undo",
-    "%s %n {} {0.__class__}", "play b D", "a1 a1", "[bold]x[/bold]", "\t\t", "🎲", "-1", "1e9", "⁴", "nan",
+    "\x1b[2J\x1b[31m", "\0", "\x07" * 50, "a" * 100_000, "4" * 5000, "\u202eevil", "\ufffd\ufffd", "⁴",
+    "/", "//undo", "%s %n {} {0.__class__}", "play b D", "a1 a1", "[bold]x[/bold]", "\t\t", "🎲", "-1", "1e9",
 ]  # fmt: skip
 
 

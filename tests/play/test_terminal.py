@@ -72,24 +72,34 @@ def test_play_ends_at_the_end_of_input(redirection: str, tmp_path: Path) -> None
     assert done.stderr == ""
 
 
+def seconds_to_leave() -> float:
+    """Play a move, then half a line and the end of input; give the seconds from there to the process's end."""
+    with subprocess.Popen(
+        PLAY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in (b"b2\n", b"play b D"):
+            while b"to move" not in process.stdout.readline():
+                pass
+            process.stdin.write(line)
+            process.stdin.flush()
+        start = time.monotonic()
+        process.stdin.close()
+        rest = process.stdout.read()
+        assert process.wait(10) == 0
+        seconds = time.monotonic() - start
+        assert b"`play b D` is no move" in rest
+        assert process.stderr.read() == b""
+    return seconds
+
+
 def test_play_ends_within_a_second_of_the_end_of_its_input() -> None:
-    process = subprocess.Popen(PLAY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert b"you are player 1" in process.stdout.readline()
     spent = os.times().children_user
-    start = time.monotonic()
-    process.stdin.write(b"b2\nplay b D")
-    process.stdin.close()
-    rest = process.stdout.read()
-    assert process.wait(10) == 0
-    assert time.monotonic() - start < 1.0
-    assert os.times().children_user - spent < 5.0
-    assert b"player 2 plays" in rest
-    process.stdout.close()
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    process.stderr.close()
+    tries = 3  # a busy machine may be slow once
+    assert any(seconds_to_leave() < 1.0 for _ in range(tries))
+    assert os.times().children_user - spent < 5.0 * tries  # nor is time burnt in a loop
 
 
 def test_a_reader_that_goes_away_ends_play_quietly(tmp_path: Path) -> None:

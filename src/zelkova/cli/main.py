@@ -21,6 +21,8 @@ from zelkova.errors import ZelkovaError, hint
 COMMANDS = {
     "check": "hold a game to the contract of rules, yours or a built-in one",
     "games": "list the games that come with the package",
+    "play": "play against a run or a reference opponent in the terminal",
+    "report": "write a run's curves and figures into one HTML file",
 }
 """Name of each subcommand, which is the name of its module and function, and what it does."""
 
