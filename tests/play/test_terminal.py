@@ -73,7 +73,7 @@ def test_play_ends_at_the_end_of_input(redirection: str, tmp_path: Path) -> None
 
 
 def seconds_to_leave() -> float:
-    """Play a move, then half a line and the end of input; give the seconds from there to the process's end."""
+    """Play a move, then half a line and the end of input; give the seconds until the process ended."""
     with subprocess.Popen(
         PLAY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
