@@ -1,1 +1,1 @@
-"""What a run looks like: one HTML file with pictures, figures in words, and a board beside its search tree."""
+"""What a run looks like: one HTML page, figures in words, a board beside its search tree."""

@@ -62,7 +62,7 @@ def draw_chart(chart: Chart, key: str) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
-    look = {
+    look: Any = {
         "svg.fonttype": "none", "svg.hashsalt": key, "font.size": 9, "font.family": "sans-serif",
         "text.color": _INK, "axes.labelcolor": _INK, "xtick.color": _INK, "ytick.color": _INK,
         "axes.edgecolor": _INK, "axes.spines.top": False, "axes.spines.right": False,

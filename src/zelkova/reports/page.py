@@ -35,7 +35,8 @@ h1 { margin: 0; font-size: 1.6rem; } h2 { margin: 2rem 0 .6rem; font-size: 1.15r
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-code { font-size: .92em; overflow-wrap: anywhere; } .note { border-left: 3px solid #d55e00; padding-left: .8rem; }
+code { font-size: .92em; overflow-wrap: anywhere; }
+.note { border-left: 3px solid #d55e00; padding-left: .8rem; }
 """
 
 
@@ -48,11 +49,10 @@ def write_page(run: Run, path: Path) -> None:
     Raises:
         OSError: it can't be written.
     """
-    text = make_page(run)
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+            file.write(make_page(run))
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(draft, 0o666 & ~mask)

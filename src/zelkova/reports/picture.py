@@ -68,7 +68,8 @@ def draw_tree_picture(board: str, root: Node, title: str, *, widths: Sequence[in
     )  # fmt: skip
     across, down = left + tree_width + _EDGE, height + 2 * _EDGE
     parts = [
-        f'<svg xmlns="{SVG}" viewBox="0 0 {across:.0f} {down:.0f}" width="{across:.0f}" height="{down:.0f}" role="img">',
+        f'<svg xmlns="{SVG}" viewBox="0 0 {across:.0f} {down:.0f}" width="{across:.0f}" height="{down:.0f}" '
+        'role="img">',
         f"<title>{escape(title)}</title>",
         f'<rect width="{across:.0f}" height="{down:.0f}" rx="8" fill="#fdfdfb"/>',
         _write_board(picture),
@@ -144,11 +145,12 @@ def _boxes(placed: _Placed) -> list[str]:
     node = placed.node
     fill, ink = _colour(node.share)
     x, y = placed.x + _BOX / 2, placed.y
+    move, numbers = escape(node.move or "now"), f"{node.visits:,} · {100 * node.share:.0f} %"
     parts = [
-        f'<rect x="{placed.x:.1f}" y="{y - _TALL / 2:.1f}" width="{_BOX}" height="{_TALL}" rx="6" fill="{fill}" '
-        'stroke="#6b6f68"/>',
-        f'<text x="{x:.1f}" y="{y - 3:.1f}" font-weight="bold" fill="{ink}">{escape(node.move or "now")}</text>',
-        f'<text x="{x:.1f}" y="{y + 12:.1f}" fill="{ink}" font-size="11">{node.visits:,} · {100 * node.share:.0f} %</text>',
+        f'<rect x="{placed.x:.1f}" y="{y - _TALL / 2:.1f}" width="{_BOX}" height="{_TALL}" rx="6" '
+        f'fill="{fill}" stroke="#6b6f68"/>',
+        f'<text x="{x:.1f}" y="{y - 3:.1f}" font-weight="bold" fill="{ink}">{move}</text>',
+        f'<text x="{x:.1f}" y="{y + 12:.1f}" fill="{ink}" font-size="11">{numbers}</text>',
     ]
     for child in placed.below:
         parts += _boxes(child)

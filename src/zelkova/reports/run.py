@@ -5,18 +5,18 @@ edited, or come from a stranger: what can't be read is left out and remarked upo
 """
 
 import json
-import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from zelkova.errors import ConfigError, ZelkovaError, hint
+from zelkova.errors import ConfigError, hint
 from zelkova.games import load, names
 from zelkova.games.position import Position
 
 Round = dict[str, float]
 
+_LARGEST = 1e300  # figures beyond are left out, infinite ones among them
 LONGEST_SAMPLE = 100_000  # characters of a file of games that are looked at
 
 
@@ -69,7 +69,8 @@ def read_run(folder: Path) -> Run:
         raise ConfigError(f"no such run: {folder}; {hint(str(folder), known)}")
     if not (folder / "config.toml").exists() and not (folder / "metrics.jsonl").exists():
         raise ConfigError(
-            f"{folder} is no run: it has neither config.toml nor metrics.jsonl; next: name the folder given to train --out"
+            f"{folder} is no run: it has neither config.toml nor metrics.jsonl; "
+            "next: name the folder that was given to train --out"
         )
     remarks: list[str] = []
     config = _read_config(folder / "config.toml", remarks)
@@ -117,9 +118,9 @@ def _read_line(line: str) -> Round | None:
         return None
     figures = {}
     for name, value in table.items():
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
-            if math.isfinite(value):
-                figures[name] = float(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and abs(value) < _LARGEST:  # a NaN is below nothing
+            figures[name] = float(value)
     return figures
 
 
@@ -141,7 +142,7 @@ def _read_sample(folder: Path, config: dict[str, Any], remarks: list[str]) -> Sa
                 break
             position.play(move)
             moves.append(move)
-    except (ZelkovaError, OSError) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:  # a notation of a user's may raise any
         remarks.append(f"games/{files[-1].name} can't be replayed: {_reason(error)}")
         return None
     return Sample(files[-1].name, tuple(moves), position) if moves else None
