@@ -36,7 +36,9 @@ class UctResult:
 
     actions: NDArray[np.int32]  # [n] most visited action
     visit_counts: NDArray[np.int32]  # [n, A] walks through each action, 0 where illegal
-    q_values: NDArray[np.float32]  # [n, A] the mover's mean return in the game's return_range, 0 where unvisited
+    q_values: NDArray[
+        np.float32
+    ]  # [n, A] the mover's mean return in the game's return_range, 0 where unvisited
 
 
 class UctTree(NamedTuple):
@@ -325,7 +327,9 @@ class UctSearch:
                 f"allowed: [n, {self.game.words}] and [n] for {self.game.name}"
             )
         shape = (len(states), self.game.num_actions)
-        result = UctResult(np.zeros(len(states), np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.float32))
+        result = UctResult(
+            np.zeros(len(states), np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+        )
         threads = min(len(self._trees), len(states))
         if threads == 0:
             return result

@@ -15,6 +15,11 @@ BUILT_IN: dict[str, tuple[str, dict[str, Any]]] = {
     "tic_tac_toe": ("tic_tac_toe", {}),
     "connect_four": ("connect_four", {}),
     "connect_four_3p": ("connect_four", {"players": 3, "width": 8}),
+    "othello": ("othello", {}),
+    "othello_6x6": ("othello", {"size": 6}),
+    "gomoku": ("gomoku", {}),
+    "hex": ("hex", {}),
+    "breakthrough": ("breakthrough", {}),
 }
 """The games that come with the package: for each name its folder, and options that it sets."""
 

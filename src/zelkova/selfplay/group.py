@@ -15,7 +15,7 @@ from zelkova.agents.agent import Agent
 from zelkova.games import Game
 from zelkova.games.single import Single
 from zelkova.replay.episode import Episode
-from zelkova.search import SearchResult
+from zelkova.search.batch import SearchResult
 from zelkova.selfplay.config import SelfPlayConfig
 
 

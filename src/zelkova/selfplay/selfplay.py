@@ -16,7 +16,7 @@ from zelkova.agents.agent import Agent
 from zelkova.agents.rules_model import Evaluator
 from zelkova.games import Game
 from zelkova.replay.episode import Episode
-from zelkova.search import SearchConfig
+from zelkova.search.config import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.group import Group
 

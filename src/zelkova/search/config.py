@@ -1,0 +1,97 @@
+"""How a search is steered: one frozen dataclass, checked when it is made."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from zelkova.errors import ConfigError, hint
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "policy": ("puct", "gumbel"),
+    "interior": ("full", "puct"),
+    "rescale": ("fixed", "tree", "node", "none"),
+    "completion": ("mixed", "raw"),
+    "fpu": ("zero", "parent", "reduction", "mean_q", "loss"),
+    "virtual_loss": ("loss", "visits"),
+}
+RANGES: dict[str, tuple[float, float]] = {
+    "num_simulations": (1, 100_000_000),
+    "max_considered": (1, 1_000_000),
+    "gumbel_scale": (0.0, 1000.0),
+    "c_visit": (0.0, 1e6),
+    "c_scale": (0.0, 1e6),
+    "rescale_floor": (1e-8, 1e6),
+    "c_init": (0.0, 1e6),
+    "c_base": (1.0, 1e12),
+    "fpu_reduction": (0.0, 1e6),
+    "dirichlet_fraction": (0.0, 1.0),
+    "virtual_visits": (1, 1000),
+    "max_depth": (0, 1_000_000_000),
+}
+DIRICHLET_SCALE = 10.83  # alpha = 10.83 / number of legal moves: KataGo (Wu 2019), 0.03 on a 19x19 board
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Settings of a search.
+
+    Raises:
+        ConfigError: a value is of the wrong kind or out of range.
+    """
+
+    policy: Literal["puct", "gumbel"] = "gumbel"  # puct: visit counts; gumbel: Sequential Halving at the root
+    num_simulations: int = 32  # simulations a search
+    interior: Literal["full", "puct"] = "full"  # rule below a Gumbel root: Eq. 14 or PUCT
+    rescale: Literal["fixed", "tree", "node", "none"] = "fixed"
+    # how Q becomes [0, 1]: by the game's return range, by the smallest and largest Q of the tree (MuZero),
+    # by those of the node's own edges (mctx), or not at all
+    rescale_floor: float = 0.01  # least width of the tree's or node's range, unit of Q; mctx: 1e-8
+    rescale_illegal: bool = False  # mctx: v_mix counts in a node's range where illegal actions were left out
+    max_considered: int = 16  # gumbel: candidates at the root, before min with legal actions and simulations
+    gumbel_scale: float = 1.0  # gumbel: factor on the root noise; 0 for evaluation
+    c_visit: float = 50.0  # gumbel: sigma(q) = (c_visit + max N) * c_scale * q
+    c_scale: float = 1.0  # gumbel: 1.0 for board games, 0.1 for mctx and Atari
+    completion: Literal["mixed", "raw"] = (
+        "mixed"  # gumbel: value of unvisited actions: v_mix or the raw value
+    )
+    c_init: float = 1.25  # puct: exploration constant at few visits
+    c_base: float = 19652.0  # puct: visits at which the exploration starts to grow
+    fpu: Literal["zero", "parent", "reduction", "mean_q", "loss"] = (
+        "zero"  # puct: value of an unvisited action
+    )
+    fpu_reduction: float = 0.25  # puct: with fpu = reduction, unit of Q
+    dirichlet_alpha: float | Literal["auto"] = (
+        "auto"  # puct: root noise; auto: 10.83 / number of legal actions
+    )
+    dirichlet_fraction: float = 0.25  # puct: share of the noise where noise is given
+    virtual_loss: Literal["loss", "visits"] = "loss"  # several leaves: pending visits count as lost, or not
+    virtual_visits: int = 1  # several leaves: visits that a pending leaf counts for
+    max_depth: int = 0  # edges from the root at which a node is met again instead of entered; 0: no limit
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check_value(field.name, getattr(self, field.name))
+
+
+def check_value(name: str, value: Any) -> None:
+    """Check one setting.
+
+    Raises:
+        ConfigError: names the key, the value and what is allowed.
+    """
+    if name in CHOICES:
+        if value not in CHOICES[name]:
+            raise ConfigError(f"search.{name} = {value!r} is unknown; {hint(str(value), CHOICES[name])}")
+    elif name == "rescale_illegal":
+        if not isinstance(value, bool):
+            raise ConfigError(f"search.{name} = {value!r} is not true or false")
+    elif name == "dirichlet_alpha":
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if value != "auto" and not (is_number and 0 < value < 1e6):
+            raise ConfigError(f"search.{name} = {value!r} is neither a positive number nor `auto`")
+    else:
+        low, high = RANGES[name]
+        whole = isinstance(low, int)
+        kind = int if whole else (int, float)
+        if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= high:
+            what = "a whole number" if whole else "a number"
+            raise ConfigError(f"search.{name} = {value!r} is not {what} from {low} to {high}")

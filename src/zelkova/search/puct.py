@@ -1,0 +1,132 @@
+"""PUCT: the selection rule of AlphaZero and MuZero, with its choices of Q range and first-play urgency."""
+
+import numpy as np
+
+from zelkova.search.native import ONE, ZERO, best_in_row, kernel, softmax_row
+from zelkova.search.qtransforms import fixed_range, soft_range, tree_range
+from zelkova.search.tree import FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
+
+FPU_ZERO, FPU_PARENT, FPU_REDUCTION, FPU_MEAN_Q, FPU_LOSS = 0, 1, 2, 3, 4
+
+
+@kernel
+def prepare_puct(t: Forest, b: int, node: int) -> None:
+    """Turn a node's logits into probabilities if they aren't yet, and find its best unvisited edge."""
+    record = t.nodes[b, node]
+    start = int(record["edges"])
+    count = int(record["num_edges"])
+    if record["num_kids"] >= count:
+        record["best"] = NONE
+        return
+    best = best_in_row(t.bits, b, start, count)
+    if record["is_ready"] == 0:
+        softmax_row(t.priors, b, start, count, t.priors[b, start + best], t.scratch)
+        record["is_ready"] = 1
+    record["best"] = best
+    record["best_weight"] = t.priors[b, start + best]
+
+
+@kernel
+def puct_range(t: Forest, b: int, node: int) -> tuple[np.float32, np.float32]:
+    """Find how Q is normalised at a node.
+
+    Returns:
+        (offset, factor): the normalised Q is (q - offset) * factor.
+    """
+    s = t.settings[0]
+    record = t.nodes[b, node]
+    mover = int(record["to_play"])
+    if s["rescale"] == FIXED:
+        return fixed_range(s["low"], s["high"])
+    if s["rescale"] == TREE:
+        return tree_range(t.bounds[b, mover, 0], t.bounds[b, mover, 1], s["rescale_floor"])
+    if s["rescale"] == PER_NODE:
+        low = np.float32(t.sums[b, node, mover] / int(record["visits"]))
+        high = low
+        start = int(record["kids"])
+        for k in range(int(record["num_kids"])):
+            q = t.kids[b, start + k]["q"]
+            low = q if q < low else low
+            high = q if q > high else high
+        return soft_range(low, high, s["rescale_floor"])
+    return ZERO, ONE
+
+
+@kernel
+def first_play_value(
+    t: Forest, b: int, node: int, offset: np.float32, factor: np.float32, mean: np.float32
+) -> np.float32:
+    """Value an unvisited edge of a node, normalised.
+
+    Args:
+        offset, factor: from `puct_range`.
+        mean: the node's running mean Q (fpu = mean_q).
+    Source: algorithms of MuZero (zero), Leela Chess Zero and KataGo (reduction), EfficientZero (mean_q).
+    """
+    s = t.settings[0]
+    fpu = s["fpu"]
+    if fpu == FPU_ZERO:
+        return ZERO
+    record = t.nodes[b, node]
+    value = mean
+    if fpu == FPU_LOSS:
+        value = s["low"]
+    elif fpu != FPU_MEAN_Q:
+        value = np.float32(t.sums[b, node, int(record["to_play"])] / int(record["visits"]))
+        if fpu == FPU_REDUCTION:
+            mass = ZERO
+            start = int(record["kids"])
+            for k in range(int(record["num_kids"])):
+                mass = np.float32(mass + t.kids[b, start + k]["prior"])
+            value = np.float32(value - s["fpu_reduction"] * np.float32(np.sqrt(mass)))
+    return np.float32((value - offset) * factor)
+
+
+@kernel
+def running_mean_q(t: Forest, b: int, node: int, above: np.float32) -> np.float32:
+    """Average the visited Q of a node with its parent's average (EfficientZero); above is that average."""
+    record = t.nodes[b, node]
+    count = int(record["num_kids"])
+    total = ZERO if node == 0 else above
+    start = int(record["kids"])
+    for k in range(count):
+        total = np.float32(total + t.kids[b, start + k]["q"])
+    if node == 0:
+        return np.float32(total / np.float32(count)) if count > 0 else t.raw[b, 0, 0]
+    return np.float32(total / np.float32(count + 1))
+
+
+@kernel
+def choose_puct(t: Forest, b: int, node: int, mean: np.float32) -> int:
+    """Choose the edge with the largest Q + C(S) P sqrt(1 + S) / (1 + N); the lowest action on a tie.
+
+    Args:
+        t: the node's priors and best unvisited edge are brought up to date.
+        b, node: the tree and a node with edges.
+        mean: the node's running mean Q (fpu = mean_q).
+    Returns:
+        The place among the node's kids, or -1 for its best unvisited edge.
+    Source: AlphaZero (Silver et al. 2018), Methods, Search, with 1 + S for the parent's visits.
+    """
+    record = t.nodes[b, node]
+    if record["best"] == UNKNOWN:
+        prepare_puct(t, b, node)
+    factor = t.explore[int(record["visits"]) - 1 + int(record["pending"])]
+    offset, scale = puct_range(t, b, node)
+    chosen = -1
+    edge = int(record["best"])
+    best = np.float32(-np.inf)
+    if edge >= 0:
+        value = first_play_value(t, b, node, offset, scale, mean)
+        best = np.float32(value + factor * record["best_weight"])
+    start = int(record["kids"])
+    for k in range(int(record["num_kids"])):
+        kid = t.kids[b, start + k]
+        score = np.float32(
+            (kid["q"] - offset) * scale + factor * kid["prior"] / np.float32(1 + int(kid["visits"]))
+        )
+        if score > best or (score == best and int(kid["edge"]) < edge):
+            best = score
+            edge = int(kid["edge"])
+            chosen = k
+    return chosen

@@ -1,0 +1,401 @@
+"""The kernels that run a search: plant roots, descend to leaves, take evaluations in, read the result.
+
+Each takes plain arrays and numbers, so that the same code runs natively, interpreted and in WebAssembly. Those on
+one tree (`descend`, `gather_leaf`, `settle_leaf`) are for native loops elsewhere.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from zelkova.search.gumbel import (
+    choose_full,
+    choose_halving,
+    improved_policy,
+    most_visited_candidate,
+    open_candidates,
+)
+from zelkova.search.native import F32, F64, I32, ONE, ZERO, is_finite, kernel
+from zelkova.search.puct import FPU_MEAN_Q, choose_puct, prepare_puct, running_mean_q
+from zelkova.search.tree import (
+    BAD_NOISE,
+    FULL,
+    GUMBEL,
+    OK,
+    PUCT,
+    UNKNOWN,
+    Forest,
+    Records,
+    Rows,
+    add_pending,
+    back_up,
+    clear,
+    grow,
+    new_node,
+    open_best,
+)
+
+NEW, AGAIN, DUPLICATE, FINISHED = 0, 1, 2, 3
+NOISE_SLACK = np.float32(1e-3)
+STATUSES = 16  # a kernel's answer is row * STATUSES + status, 0 when all is well
+
+
+class Answer(NamedTuple):
+    """What a search found at each root; `SearchResult` in batch.py says what it means."""
+
+    action: I32  # [B]
+    actions: I32  # [B, M]
+    count: I32  # [B]
+    weights: F32  # [B, M]
+    visits: I32  # [B, M]
+    q: F32  # [B, M]
+    value: F32  # [B, P]
+    raw: F32  # [B, P]
+
+
+@kernel
+def plant(t: Forest, b: int, rows: Rows, row: int, has_noise: bool) -> int:
+    """Make an evaluated position the root of a tree.
+
+    Args:
+        t, b: the tree, emptied first.
+        rows, row: evaluation of the root.
+        has_noise: mix t.noise[b] into PUCT's root priors (Gumbel always reads it).
+    Returns:
+        OK or the number of what is wrong.
+    """
+    clear(t, b)
+    s = t.settings[0]
+    status = grow(t, b, 0, rows, row)
+    if status != OK:
+        return status
+    back_up(t, b, 0)
+    t.heads[b]["done"] = 0
+    record = t.nodes[b, 0]
+    for i in range(int(record["num_edges"])):
+        if not is_finite(t.noise[b, i]):
+            return BAD_NOISE
+    if s["root_rule"] == GUMBEL:
+        open_candidates(t, b, min(t.halving.shape[0] - 1, int(s["num_simulations"])))
+    elif has_noise:
+        total = ZERO
+        for i in range(int(record["num_edges"])):
+            total = np.float32(total + t.noise[b, i])
+        if np.abs(total - ONE) > NOISE_SLACK:
+            return BAD_NOISE
+        prepare_puct(t, b, 0)
+        start = int(record["edges"])
+        share = s["dirichlet_fraction"]
+        for i in range(int(record["num_edges"])):
+            t.priors[b, start + i] = np.float32(
+                (ONE - share) * t.priors[b, start + i] + share * t.noise[b, i]
+            )
+        record["best"] = UNKNOWN
+    return OK
+
+
+@kernel
+def descend(t: Forest, b: int) -> int:
+    """Choose edges from the root until a leaf, which heads[b]["leaf"] names.
+
+    Returns:
+        NEW: a new node without an evaluation; AGAIN: a known ending, or a node at max_depth;
+        DUPLICATE: a node whose evaluation is pending.
+    """
+    s = t.settings[0]
+    node = 0
+    depth = 0
+    mean = ZERO
+    while True:
+        rule = int(s["interior_rule"])
+        if s["fpu"] == FPU_MEAN_Q:
+            mean = running_mean_q(t, b, node, mean)
+        if node == 0 and s["root_rule"] == GUMBEL:
+            k = choose_halving(t, b)
+        elif rule == FULL:
+            k = choose_full(t, b, node)
+        else:
+            k = choose_puct(t, b, node, mean)
+        if k < 0:
+            k = open_best(t, b, node, rule)
+        kid = t.kids[b, int(t.nodes[b, node]["kids"]) + k]
+        child = int(kid["child"])
+        depth += 1
+        if child < 0:
+            child = new_node(t, b, node, k)
+            kid["child"] = child
+            t.heads[b]["leaf"] = child
+            return NEW
+        record = t.nodes[b, child]
+        t.heads[b]["leaf"] = child
+        if record["visits"] == 0:
+            return DUPLICATE
+        if record["num_edges"] == 0 or depth == s["max_depth"]:
+            return AGAIN
+        node = child
+
+
+@kernel
+def gather_leaf(t: Forest, b: int) -> int:
+    """Descend until a leaf needs an evaluation; leaves met again are backed up on the way.
+
+    Returns:
+        NEW or DUPLICATE, with the leaf in heads[b]["leaf"], or FINISHED when all simulations have been started.
+    """
+    s = t.settings[0]
+    head = t.heads[b]
+    while head["started"] < s["num_simulations"]:
+        outcome = descend(t, b)
+        leaf = int(head["leaf"])
+        head["started"] += 1
+        if outcome != AGAIN:
+            if s["virtual_visits"] > 0:
+                add_pending(t, b, leaf, 1)
+            return outcome
+        back_up(t, b, leaf)
+    return FINISHED
+
+
+@kernel
+def settle_leaf(t: Forest, b: int, leaf: int, rows: Rows, row: int) -> int:
+    """Take a gathered leaf's evaluation in: grow it and back it up.
+
+    Returns:
+        OK or the number of what is wrong.
+    """
+    status = grow(t, b, leaf, rows, row)
+    if status == OK:
+        if t.settings[0]["virtual_visits"] > 0:
+            add_pending(t, b, leaf, -1)
+        back_up(t, b, leaf)
+    return status
+
+
+@kernel
+def drop_duplicate(t: Forest, b: int, leaf: int) -> None:
+    """Take back a descent that ended at a pending leaf."""
+    add_pending(t, b, leaf, -1)
+    t.heads[b]["started"] -= 1
+
+
+@kernel
+def select_trees(t: Forest, num_leaves: int, parent: I32, action: I32, node: I32, held: I32) -> int:
+    """Gather up to num_leaves leaves of each tree.
+
+    Args:
+        parent, action, node: [R] written: the edge to follow and the new node; -1 where nothing is to be evaluated.
+        held: [R] written: the node of a duplicate, else -1.
+    Returns:
+        How many rows want an evaluation.
+    """
+    wanted = 0
+    for b in range(t.heads.shape[0]):
+        for r in range(b * num_leaves, (b + 1) * num_leaves):
+            parent[r] = -1
+            action[r] = -1
+            node[r] = -1
+            held[r] = -1
+            outcome = gather_leaf(t, b)
+            leaf = int(t.heads[b]["leaf"])
+            if outcome == NEW:
+                record = t.nodes[b, leaf]
+                above = t.nodes[b, int(record["parent"])]
+                kid = t.kids[b, int(above["kids"]) + int(record["parent_kid"])]
+                parent[r] = record["parent"]
+                action[r] = t.actions[b, int(above["edges"]) + int(kid["edge"])]
+                node[r] = leaf
+                wanted += 1
+            elif outcome == DUPLICATE:
+                held[r] = leaf
+    return wanted
+
+
+@kernel
+def settle_trees(t: Forest, num_leaves: int, node: I32, held: I32, rows: Rows) -> int:
+    """Take in the evaluations of the rows that `select_trees` asked for.
+
+    Returns:
+        0, or row * STATUSES + status of the first bad row.
+    """
+    for r in range(node.shape[0]):
+        b = r // num_leaves
+        if node[r] >= 0:
+            status = settle_leaf(t, b, int(node[r]), rows, r)
+            node[r] = -1
+            if status != OK:
+                return r * STATUSES + status
+        elif held[r] >= 0:
+            drop_duplicate(t, b, int(held[r]))
+            held[r] = -1
+    return 0
+
+
+@kernel
+def most_visited(t: Forest, b: int) -> int:
+    """Find the root's kid with the most visits; the lowest action on a tie."""
+    root = t.nodes[b, 0]
+    first = int(root["kids"])
+    chosen = 0
+    for k in range(1, int(root["num_kids"])):
+        kid = t.kids[b, first + k]
+        best = t.kids[b, first + chosen]
+        if kid["visits"] > best["visits"] or (kid["visits"] == best["visits"] and kid["edge"] < best["edge"]):
+            chosen = k
+    return chosen
+
+
+@kernel
+def read_root(t: Forest, b: int, out: Answer) -> None:
+    """Write the answer of one tree."""
+    root = t.nodes[b, 0]
+    edges = int(root["num_edges"])
+    start = int(root["edges"])
+    for i in range(out.actions.shape[1]):
+        out.actions[b, i] = -1
+        out.visits[b, i] = 0
+        out.q[b, i] = ZERO
+        out.weights[b, i] = ZERO
+    for i in range(edges):
+        out.actions[b, i] = t.actions[b, start + i]
+    out.count[b] = edges
+    first = int(root["kids"])
+    total = 0
+    for k in range(int(root["num_kids"])):
+        kid = t.kids[b, first + k]
+        if kid["visits"] > 0:
+            out.visits[b, int(kid["edge"])] = kid["visits"]
+            out.q[b, int(kid["edge"])] = kid["q"]
+            total += int(kid["visits"])
+    for p in range(t.sums.shape[2]):
+        out.value[b, p] = np.float32(t.sums[b, 0, p] / int(root["visits"]))
+        out.raw[b, p] = t.raw[b, 0, p]
+    if t.settings[0]["root_rule"] == GUMBEL:
+        improved_policy(t, b, out.weights)
+        chosen = most_visited_candidate(t, b)
+    else:
+        for i in range(edges):
+            out.weights[b, i] = np.float32(np.float32(out.visits[b, i]) / np.float32(max(total, 1)))
+        chosen = most_visited(t, b)
+    out.action[b] = t.actions[b, start + int(t.kids[b, first + chosen]["edge"])]
+
+
+@kernel
+def plant_roots(
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
+    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
+    reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32, has_noise: bool,
+) -> int:  # fmt: skip
+    """Plant every tree's root: plain arrays of a `Forest`, then of `Rows`.
+
+    Returns:
+        0, or row * STATUSES + status of the first bad row.
+    """
+    t = Forest(
+        heads,
+        nodes,
+        kids,
+        sums,
+        raw,
+        rewards,
+        actions,
+        priors,
+        bits,
+        bounds,
+        noise,
+        explore,
+        halving,
+        settings,
+        scratch,
+    )
+    rows = Rows(reward, discount, legal, count, logits, value, to_play)
+    for b in range(heads.shape[0]):
+        status = plant(t, b, rows, b, has_noise)
+        if status != OK:
+            return b * STATUSES + status
+    return 0
+
+
+@kernel
+def select_leaves(
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
+    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
+    num_leaves: int, parent: I32, action: I32, node: I32, held: I32,
+) -> int:  # fmt: skip
+    """Run `select_trees` on the plain arrays of a `Forest`."""
+    t = Forest(
+        heads,
+        nodes,
+        kids,
+        sums,
+        raw,
+        rewards,
+        actions,
+        priors,
+        bits,
+        bounds,
+        noise,
+        explore,
+        halving,
+        settings,
+        scratch,
+    )
+    return select_trees(t, num_leaves, parent, action, node, held)
+
+
+@kernel
+def settle_leaves(
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
+    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
+    num_leaves: int, node: I32, held: I32,
+    reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32,
+) -> int:  # fmt: skip
+    """Run `settle_trees` on the plain arrays of a `Forest`, then of `Rows`."""
+    t = Forest(
+        heads,
+        nodes,
+        kids,
+        sums,
+        raw,
+        rewards,
+        actions,
+        priors,
+        bits,
+        bounds,
+        noise,
+        explore,
+        halving,
+        settings,
+        scratch,
+    )
+    return settle_trees(
+        t, num_leaves, node, held, Rows(reward, discount, legal, count, logits, value, to_play)
+    )
+
+
+@kernel
+def read_roots(
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
+    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
+    action: I32, legal: I32, count: I32, weights: F32, visits: I32, q: F32, value: F32, raw_value: F32,
+) -> None:  # fmt: skip
+    """Write every root's answer: plain arrays of a `Forest`, then of `Answer`."""
+    t = Forest(
+        heads,
+        nodes,
+        kids,
+        sums,
+        raw,
+        rewards,
+        actions,
+        priors,
+        bits,
+        bounds,
+        noise,
+        explore,
+        halving,
+        settings,
+        scratch,
+    )
+    out = Answer(action, legal, count, weights, visits, q, value, raw_value)
+    for b in range(heads.shape[0]):
+        read_root(t, b, out)

@@ -1,0 +1,116 @@
+"""The rules of every game answer the same natively, interpreted and in WebAssembly, to the bit."""
+
+import numpy as np
+import pytest
+
+from zelkova import games
+from zelkova.export.game import export_game
+from zelkova.games.playout import playouts, random_below
+from zelkova.games.single import Single
+
+COUNT = 50
+
+
+class NativeRules:
+    """One game's compiled rules on a row uint64[1, words]."""
+
+    def __init__(self, game):
+        self.game, self.single = game, Single(game)
+
+    def play(self, states, counter):
+        rules, actions = self.game.native, np.empty(self.game.max_legal_actions, np.int32)
+        return playouts(rules.step, rules.legal_actions, rules.is_terminal, states, counter, actions)
+
+    def init(self, states):
+        states[:] = self.game.initial_states(np.arange(len(states), dtype=np.uint64))
+
+    def __getattr__(self, name):
+        return getattr(self.single, name)
+
+
+class InterpretedRules:
+    """The same rules as plain Python."""
+
+    def __init__(self, game):
+        self.game = game
+
+    def record(self, state):
+        return self.game.view_states(state)[0]
+
+    def init(self, states):
+        for row in range(len(states)):
+            self.game.functions["init"](self.record(states[row : row + 1]), np.uint64(row))
+
+    def play(self, states, counter):
+        total = 0
+        for row in range(len(states)):
+            state = states[row : row + 1]
+            while not self.is_terminal(state):
+                legal = self.legal_actions(state)
+                self.step(state, int(legal[random_below(counter, len(legal))]))
+                total += 1
+        return total
+
+    def legal_actions(self, state):
+        out = np.empty(self.game.max_legal_actions, np.int32)
+        return out[: self.game.functions["legal_actions"](self.record(state), out)]
+
+    def step(self, state, action):
+        self.game.functions["step"](self.record(state), np.int64(action))
+
+    def is_terminal(self, state):
+        return bool(self.game.functions["is_terminal"](self.record(state)))
+
+    def returns(self, state):
+        out = np.zeros(self.game.num_players, np.float32)
+        self.game.functions["returns"](self.record(state), out)
+        return out
+
+    def observe(self, state):
+        planes = np.zeros(self.game.observation_shape, np.float32)
+        self.game.functions["observe"](self.record(state), planes)
+        return planes
+
+
+def play_and_write(rules, count):
+    """Do what rules.mjs does and give the bytes that it writes."""
+    game = rules.game
+    states, counter = game.new_states(count), np.array([12345], np.uint64)
+    chunks = []
+    rules.init(states)
+    for phase in ("first", "last"):
+        plies = 0 if phase == "first" else rules.play(states, counter)
+        chunks += [states.tobytes(), counter.tobytes(), np.int32(plies).tobytes()]
+        for row in range(count):
+            state = states[row : row + 1]
+            chunks += [np.int32(rules.is_terminal(state)).tobytes(), rules.observe(state).tobytes()]
+            if phase == "last":
+                chunks.append(rules.returns(state).tobytes())
+            else:
+                legal = rules.legal_actions(state)
+                chunks.append(legal.tobytes())
+                rules.step(state, int(legal[0]))
+            if "position_hash" in game.functions:
+                chunks.append(hash_of(rules, state).tobytes())
+    return b"".join(chunks)
+
+
+def hash_of(rules, state):
+    from zelkova.games.hashing import position_keys
+
+    if isinstance(rules, InterpretedRules):
+        return np.uint64(rules.game.functions["position_hash"](rules.record(state)))
+    keys = np.zeros(1, np.uint64)
+    position_keys(rules.game, state, np.zeros(1, np.int64), keys)
+    return keys
+
+
+@pytest.mark.parametrize("name", games.names())
+def test_wasm_plays_as_native_and_interpreted_do(name, run_node, tmp_path):
+    game = games.load(name)
+    export_game(game, tmp_path / "game.wasm")
+    run_node("rules.mjs", tmp_path / "game.wasm", COUNT, tmp_path / "out")
+    written = (tmp_path / "out").read_bytes()
+    assert written == play_and_write(NativeRules(game), COUNT)
+    with np.errstate(over="ignore"):
+        assert written == play_and_write(InterpretedRules(game), COUNT)
