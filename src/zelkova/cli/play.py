@@ -180,10 +180,12 @@ def _loader(name: str, game: Game, simulations: int, device: str) -> "Callable[[
 
         agent = load_agent(name, num_simulations=simulations, device=device)
         other = agent.game
-        if (other.name, other.options) != (game.name, game.options):
+        if other.name != game.name:
+            raise ConfigError(f"{name} plays {other.name}, not {game.name}; next: name the run alone")
+        if other.options != game.options:
             raise ConfigError(
-                f"{name} plays {other.name} {other.options or ''}, not {game.name} {game.options or ''}; "
-                "next: give the run's game and options, or name the run alone"
+                f"{name} plays {other.name} with {other.options}, not {game.options}; "
+                "next: name the run alone, or give the same options with --set game.KEY=VALUE"
             )
         return AgentThinker(agent, name)
 

@@ -222,7 +222,7 @@ class Session:
         lines = [
             (
                 candidate,
-                follow(self.thinker, self.position, candidate.action, self.table.length, self._rng()),
+                follow(self.thinker, self.position, candidate, self.table.length, self._rng()),
             )
             for candidate in best
         ]

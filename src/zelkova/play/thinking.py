@@ -6,7 +6,7 @@ draw 0.5. Whoever thinks (a network with search, UCT, chance) answers in the sam
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,13 @@ from zelkova.agents.uct import UctSearch
 from zelkova.games import Game
 from zelkova.games.position import Position
 
+if TYPE_CHECKING:
+    from zelkova.agents.agent import Agent
+    from zelkova.agents.branches import Branch
+
 Shares = tuple[float | None, ...]
+
+MOST_THEN = 12  # moves that are read of the search's own tree after a candidate
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,7 @@ class Candidate:
     action: int  # its number
     visits: int  # simulations that went through it
     shares: Shares  # [P] expected share of each player after it, 0..1; None where the search does not tell
+    then: tuple[int, ...] = ()  # actions that follow in the search's own tree, as far as it goes
 
 
 @dataclass(frozen=True)
@@ -50,13 +57,6 @@ class Thinker(Protocol):
             position: left as it is.
             rng: the only source of chance.
         """
-
-
-class ActingAgent(Protocol):
-    """What is asked of an agent with a network."""
-
-    def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> Any:
-        """Search positions [n, words]; give a SearchResult of n rows."""
 
 
 class RandomThinker:
@@ -101,11 +101,11 @@ class UctThinker:
 class AgentThinker:
     """Thinks by a network and a search."""
 
-    def __init__(self, agent: ActingAgent, name: str) -> None:
+    def __init__(self, agent: "Agent", name: str) -> None:
         """Wrap an agent.
 
         Args:
-            agent: searches; it is asked without noise, as it plays at its strongest.
+            agent: of batch 1; it searches without noise, as it plays at its strongest.
             name: how the session calls it.
         """
         self.name = name
@@ -113,16 +113,16 @@ class AgentThinker:
 
     def think(self, position: Position, rng: np.random.Generator) -> Thought:
         """Search; see Thinker."""
-        found = self._agent.act(position.state, None)
-        count = int(found.count[0])
-        visits = found.visit_counts[0, :count]
-        tried = np.flatnonzero(visits)
+        from zelkova.agents.branches import read_branches
+
+        action = int(self._agent.act(position.state, None).action[0])
         game = position.game
-        candidates = _candidates(
-            game, position.to_play, found.actions[0, tried], visits[tried], found.q_values[0, tried]
+        root = read_branches(self._agent.search, [game.max_legal_actions] + [1] * MOST_THEN)
+        candidates = tuple(
+            Candidate(branch.action, branch.visits, _shares(game, branch), tuple(_main_line(branch)))
+            for branch in root.children
         )
-        value = tuple(_share(game, float(value)) for value in found.value[0])
-        return Thought(int(found.action[0]), value, candidates)
+        return Thought(action, _shares(game, root), candidates)
 
 
 class LateThinker:
@@ -151,24 +151,25 @@ class LateThinker:
 
 
 def follow(
-    thinker: Thinker, position: Position, action: int, length: int, rng: np.random.Generator
+    thinker: Thinker, position: Position, candidate: Candidate, length: int, rng: np.random.Generator
 ) -> list[str]:
-    """Write a line of play: a move, then what the thinker would play for everyone, a search a move.
+    """Write a line of play: a move, what followed it in the search, then a new search a move.
 
     Args:
-        thinker: plays every seat.
+        thinker: plays every seat where the search's own line has ended.
         position: where the line starts; left as it is.
-        action: the first move.
+        candidate: the first move.
         length: moves of the line at most; it is shorter where the game ends.
         rng: for the searches.
     """
-    here, moves = position.copy(), []
-    while True:
+    here = position.copy()
+    moves: list[str] = []
+    known = [candidate.action, *candidate.then]
+    while len(moves) < length and not here.is_terminal:
+        action = known.pop(0) if known else thinker.think(here, rng).action
         moves.append(here.action_to_text(action))
         here.play(action)
-        if len(moves) >= length or here.is_terminal:
-            return moves
-        action = thinker.think(here, rng).action
+    return moves
 
 
 def _candidates(
@@ -180,6 +181,19 @@ def _candidates(
         Candidate(int(actions[k]), int(visits[k]), _mover_shares(game, mover, float(q_values[k])))
         for k in order
     )
+
+
+def _main_line(branch: "Branch") -> list[int]:
+    """Give the most visited moves after a branch."""
+    line = []
+    while branch.children:
+        branch = branch.children[0]
+        line.append(branch.action)
+    return line
+
+
+def _shares(game: Game, branch: "Branch") -> Shares:
+    return tuple(_share(game, float(value)) for value in branch.value)
 
 
 def _mover_shares(game: Game, mover: int, value: float) -> Shares:
