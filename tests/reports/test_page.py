@@ -9,6 +9,7 @@ import pytest
 from tests.reports.test_run import CONFIG, make_run
 
 from zelkova.cli.main import main
+from zelkova.learning.losses import PolicyLoss
 from zelkova.reports.charts import Chart, as_curve, draw_chart, thin_out
 from zelkova.reports.curves import choose_charts
 from zelkova.reports.metrics import METRICS, as_markdown, find_metric
@@ -177,6 +178,18 @@ def test_the_document_of_metrics_is_the_one_source() -> None:
         "regenerate docs/metrics.md: python -c 'from zelkova.reports import metrics as m; "
         'print(m.as_markdown(), end="")\' > docs/metrics.md'
     )
+
+
+def test_every_metric_that_training_writes_is_explained() -> None:
+    package = Path(__file__).parents[2] / "src" / "zelkova"
+    text = (package / "train.py").read_text(encoding="utf-8")
+    names = re.findall(r'"((?:selfplay|learn|eval|replay|save)/[a-z0-9_{}]+)"', text)
+    assert len(names) > 10
+    learnt = [f"learn/policy_{name}" for name in PolicyLoss._fields]
+    names += [*learnt, "learn/value_loss", "learn/value_accuracy", "learn/value_error"]
+    for name in names:
+        shown = name.replace("{seat}", "0")
+        assert "{" in shown or find_metric(shown) is not None, f"{name} is missing in reports/metrics.py"
 
 
 def test_metrics_of_a_family_are_found() -> None:

@@ -14,8 +14,18 @@ _STAGES = {"selfplay": "self-play", "learn": "learning", "eval": "evaluation", "
 
 _PLAIN = (
     ("Losses", "nats", {"learn/policy_loss": "policy", "learn/value_loss": "value"}, 1.0),
-    ("Policy entropy", "nats", {"learn/policy_entropy": "policy entropy"}, 1.0),
-    ("Value accuracy", "%", {"learn/value_accuracy": "value accuracy"}, 100.0),
+    (
+        "Entropy of the policy",
+        "nats",
+        {"learn/policy_entropy": "network", "learn/policy_target_entropy": "search"},
+        1.0,
+    ),
+    (
+        "How often the network is right",
+        "%",
+        {"learn/policy_agreement": "the search's move", "learn/value_accuracy": "the outcome"},
+        100.0,
+    ),
     ("Speed of self-play", "games/s", {"selfplay/games_per_s": "games/s"}, 1.0),
     ("Network", "%", {"selfplay/network_share": "network busy", "selfplay/cache_hits": "cache hits"}, 100.0),
     ("Length of games", "moves", {"selfplay/game_length": "moves"}, 1.0),

@@ -44,18 +44,39 @@ METRICS = {
         "0..1", "Share of this round's games that the player of seat N won alone; seat 0 moves first."
     ),
     "selfplay/draw_share": Metric("0..1", "Share of this round's games in which the best return was shared."),
+    "learn/loss": Metric(
+        "nats", "Sum of policy and value loss with their weights, which the optimiser lowers."
+    ),
     "learn/policy_loss": Metric(
         "nats", "Mean cross-entropy of the network's policy against the search's action weights."
-    ),
-    "learn/value_loss": Metric(
-        "nats", "Mean loss of the network's distribution over outcomes against the value target."
-    ),
-    "learn/value_accuracy": Metric(
-        "0..1", "Share of positions in which the likeliest outcome is the one that came."
     ),
     "learn/policy_entropy": Metric(
         "nats", "Mean entropy of the network's policy over legal actions; it falls as play becomes decided."
     ),
+    "learn/policy_target_entropy": Metric(
+        "nats", "Mean entropy of the search's action weights; the policy loss can't go below it."
+    ),
+    "learn/policy_agreement": Metric(
+        "0..1", "Share of positions in which network and search like the same action best."
+    ),
+    "learn/value_loss": Metric(
+        "nats", "Mix of outcome and root-value loss, by the share set for the value target."
+    ),
+    "learn/outcome_loss": Metric(
+        "nats", "Mean cross-entropy of the network's distribution over outcomes against how the game ended."
+    ),
+    "learn/root_value_loss": Metric(
+        "squared share",
+        "Mean squared error of the network's value against the search's root value, summed over the seats.",
+    ),
+    "learn/value_accuracy": Metric(
+        "0..1", "Share of positions in which the likeliest outcome is the one that came."
+    ),
+    "learn/value_error": Metric(
+        "share",
+        "Mean distance of the network's value from its target; a share is of the game's return range.",
+    ),
+    "learn/gradient_norm": Metric("1", "Length of the gradient before it is clipped."),
     "learn/learning_rate": Metric("1", "Learning rate of the round's last optimiser step."),
     "learn/seconds": Metric("s", "Wall time of this round's learning."),
     "learn/samples_per_s": Metric(
