@@ -1,3 +1,4 @@
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -128,3 +129,14 @@ def test_a_line_ends_with_its_game() -> None:
     best = thinker.think(position, rng).candidates[0]
     assert follow(thinker, position, best, 9, rng) == ["c2"]
     assert best.shares == (0.0, 1.0)
+
+
+def test_the_example_draws_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = save_run(tmp_path / "run", games.load("tic_tac_toe"))
+    picture = tmp_path / "picture.svg"
+    monkeypatch.setattr("sys.argv", ["draw_search.py", str(run), str(picture), "b2", "a1"])
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "draw_search.py"), run_name="__main__")
+    text = picture.read_text(encoding="utf-8")
+    assert text.startswith("<svg")
+    assert text.count("<rect") > 10
+    assert ">256 · " in text or ">257 · " in text
