@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from zelkova import games, settings
@@ -28,10 +27,11 @@ from zelkova.evaluation.players import SearchPlayer
 from zelkova.evaluation.rating import Gauntlet
 from zelkova.learning.checkpoint import Checkpoint, CheckpointStore, remove_leftovers
 from zelkova.learning.chunks import ChunkStore
-from zelkova.learning.learner import Learner
+from zelkova.learning.learner import Learner, use_one_thread
 from zelkova.networks.build import build_network
 from zelkova.networks.inference import make_engine, resolve_device
 from zelkova.networks.weights import write_atomically
+from zelkova.learning.schedule import steps_due
 from zelkova.replay.buffer import ReplayBuffer
 from zelkova.replay.episode import Episode
 from zelkova.replay.symmetry import Symmetries
@@ -72,16 +72,12 @@ class Wheel:
             )
             for _ in range(config.selfplay.groups)
         ]
-        self.selfplay = SelfPlay(game, list(self.engines), config.search, config.selfplay, config.seed)
+        cache = config.selfplay.cache_positions
+        agents = [Agent(game, engine, config.search, batch=share, cache=cache) for engine in self.engines]
+        self.selfplay = SelfPlay(game, agents, config.selfplay, config.seed)
         self.round = 0
         self.games = 0
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="learning")
-
-    @property
-    def steps_due(self) -> int:
-        """Optimiser steps that the positions so far pay for, less those taken."""
-        wanted = self.buffer.total_added * self.config.learning.samples_per_position
-        return int(wanted / self.config.learning.batch_size) - self.learner.steps
 
     def turn(self) -> tuple[Metrics, list[Episode]]:
         """Turn once: play a round and learn from the rounds before at the same time; then hand weights on.
@@ -121,6 +117,13 @@ class Wheel:
         }
         return metrics, episodes
 
+    def warm_up(self) -> None:
+        """Compile what is not in the cache yet, by a search whose result is thrown away."""
+        group = self.selfplay.groups[0]
+        group.agent.search_batch(group.states, np.random.default_rng(0))
+        self.observe(group.states)
+        self.selfplay.forget()
+
     def close(self) -> None:
         """Let the threads go."""
         self._pool.shutdown()
@@ -129,9 +132,9 @@ class Wheel:
     def _learn(self) -> tuple[Metrics, int]:
         """Take the optimiser steps that the replay pays for; give their mean figures and how many there were."""
         start = time.perf_counter()
-        if self.device.type == "cpu":
-            torch.set_num_threads(1)
-        steps = self.steps_due if len(self.buffer) else 0
+        use_one_thread()
+        learning = self.config.learning
+        steps = steps_due(learning, self.buffer.total_added, self.learner.steps) if len(self.buffer) else 0
         sums: Metrics = {}
         for _ in range(steps):
             for name, value in self.learn_once().items():

@@ -9,6 +9,8 @@ from zelkova.games import Game
 from zelkova.search.batch import BatchSearch, SearchResult, draw_noise
 from zelkova.search.config import SearchConfig
 
+__all__ = ["Agent", "SearchResult"]
+
 
 class Agent:
     """Searches from many positions of one game at once."""

@@ -150,3 +150,25 @@ def file_answers(
                 prior_logits[row, k] = prior_logits[twins[row], k]
             for player in range(players):
                 value[row, player] = value[twins[row], player]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def move_rows(
+    step: Any, is_terminal: Any, returns: Any, states: Any, actions: Any, ended: Any, outcome: Any
+) -> None:
+    """Play one action in each state, in place, and say which games it ended.
+
+    Args:
+        states: uint64[B, words], changed.
+        actions: int32[B].
+        ended: bool[B], written.
+        outcome: float32[B, P], written where a game ended: its returns.
+    """
+    base = np.intp(states.ctypes.data)
+    stride = states.shape[1] * 8
+    for row in range(len(states)):
+        address = base + row * stride
+        step(address, np.int64(actions[row]))
+        ended[row] = is_terminal(address)
+        if ended[row]:
+            returns(address, outcome[row])

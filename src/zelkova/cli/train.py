@@ -74,6 +74,8 @@ def train(
     with Figures(json) as figures, open_run(source, resume, out, given) as run:
         wheel = run.wheel
         console.note(f"{wheel.game.name} on {wheel.device} ({wheel.device_reason}), network by {wheel.engines[0].name}")
+        console.note("compiling what this machine has not compiled yet: a minute at the first start, then nothing")
+        wheel.warm_up()
         spend(run, minutes, steps)
         for name, value in run.last_metrics.items():
             figures.add(name if "/" in name else f"train/{name}", value, run=str(run.folder))

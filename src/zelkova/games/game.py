@@ -53,6 +53,7 @@ class Game:
     has_draws: bool  # can a game end without a single winner
     max_legal_actions: int  # M, most legal actions in any position
     settings: Mapping[str, Any]  # fields written into the record before init
+    max_plies: int  # the contract check lets no game be longer
     symmetries: tuple[Symmetry, ...]  # (plane map [H*W], action map [A]); the identity first
     functions: Mapping[str, Callable[..., Any]]  # the plain rules by name
     notation: ModuleType | None = None  # text form of moves
@@ -162,6 +163,7 @@ def build_game(
         has_draws=bool(constants.get("HAS_DRAWS", True)),
         max_legal_actions=int(constants.get("MAX_LEGAL_ACTIONS", num_actions)),
         settings=dict(constants.get("SETTINGS", {})),
+        max_plies=int(constants.get("MAX_PLIES", 100_000)),
         symmetries=tuple(constants.get("SYMMETRIES", (identity,))),
         functions=functions,
         notation=notation,

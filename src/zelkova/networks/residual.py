@@ -41,7 +41,7 @@ class ResidualBlock(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Map hidden [B, channels, H, W] to the same shape."""
-        return torch.relu(hidden + self.second(torch.relu(self.first(hidden))))
+        return self.second(self.first(hidden).relu_()).add_(hidden).relu_()
 
 
 class ResidualNetwork(nn.Module):
