@@ -18,7 +18,15 @@ from zelkova.games.playout import playouts
 
 
 class AddressedRules:
-    """A game's rules as compiled functions of an address: attributes named as in the contract."""
+    """A game's rules as compiled functions of an address: attributes named as in the contract, and to_play."""
+
+    init: Any
+    legal_actions: Any
+    step: Any
+    is_terminal: Any
+    returns: Any
+    observe: Any
+    position_hash: Any  # where the game has one
 
     def __init__(self, game: Game) -> None:
         """Wrap each rule; nothing is compiled yet.
@@ -32,10 +40,14 @@ class AddressedRules:
             (rule, SIGNATURES[name][0](record, *SIGNATURES[name][1])) for name, rule in game.functions.items()
         )
         for name, rule in game.functions.items():
-            setattr(self, name, _addressed(numba.njit(error_model="numpy")(rule), record_at, len(SIGNATURES[name][1])))
+            compiled = numba.njit(error_model="numpy")(rule)
+            setattr(self, name, _addressed(compiled, record_at, len(SIGNATURES[name][1])))
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"the game has no rule {name}")
+        @numba.njit(error_model="numpy")
+        def to_play(address):  # type: ignore[no-untyped-def]
+            return record_at(address)["to_play"]
+
+        self.to_play: Any = to_play
 
 
 def _addressed(rule: Any, record_at: Any, arguments: int) -> Any:
