@@ -28,10 +28,10 @@ from zelkova.evaluation.rating import Gauntlet
 from zelkova.learning.checkpoint import Checkpoint, CheckpointStore, remove_leftovers
 from zelkova.learning.chunks import ChunkStore
 from zelkova.learning.learner import Learner, use_one_thread
+from zelkova.learning.schedule import steps_due
 from zelkova.networks.build import build_network
 from zelkova.networks.inference import make_engine, resolve_device
 from zelkova.networks.weights import write_atomically
-from zelkova.learning.schedule import steps_due
 from zelkova.replay.buffer import ReplayBuffer
 from zelkova.replay.episode import Episode
 from zelkova.replay.symmetry import Symmetries
@@ -59,7 +59,12 @@ class Wheel:
         self.device, self.device_reason = resolve_device(config.device)
         spec = OutcomeSpec(game.num_players, game.return_range, game.view, game.has_draws)
         network = build_network(
-            config.network, game.observation_shape, game.num_actions, game.num_players, game.has_draws, config.seed
+            config.network,
+            game.observation_shape,
+            game.num_actions,
+            game.num_players,
+            game.has_draws,
+            config.seed,
         )
         self.learner = Learner(network, config.learning, spec, str(self.device))
         self.buffer = self.new_buffer()
@@ -68,7 +73,11 @@ class Wheel:
         share = config.selfplay.games // config.selfplay.groups
         self.engines = [
             make_engine(
-                self.learner.acting_network.eval(), game.observation_shape, device=self.device, max_batch=share, threads=1
+                self.learner.acting_network.eval(),
+                game.observation_shape,
+                device=self.device,
+                max_batch=share,
+                threads=1,
             )
             for _ in range(config.selfplay.groups)
         ]
@@ -182,7 +191,9 @@ def _describe_games(episodes: list[Episode], game: games.Game) -> Metrics:
     wins = (returns == best) & ~shared[:, None]
     figures = {"selfplay/game_length": float(np.mean([len(episode) for episode in episodes]))}
     if game.num_players > 1:
-        figures |= {f"selfplay/win_share_seat{seat}": float(wins[:, seat].mean()) for seat in range(game.num_players)}
+        figures |= {
+            f"selfplay/win_share_seat{seat}": float(wins[:, seat].mean()) for seat in range(game.num_players)
+        }
         figures["selfplay/draw_share"] = float(shared.mean())
     return figures
 
@@ -308,11 +319,17 @@ class Run:
         if self._rater is None:
             rating, wheel = self.config.rating, self.wheel
             search = dataclasses.replace(
-                self.config.search, num_simulations=rating.num_simulations, gumbel_scale=0.0, dirichlet_fraction=0.0
+                self.config.search,
+                num_simulations=rating.num_simulations,
+                gumbel_scale=0.0,
+                dirichlet_fraction=0.0,
             )
             batch = min(rating.games, wheel.engines[0].max_batch)
             agent = Agent(wheel.game, wheel.engines[0], search, batch=batch)
-            self._rater = Gauntlet(wheel.game, rating, self.config.seed, threads=2), SearchPlayer(agent, "this")
+            self._rater = (
+                Gauntlet(wheel.game, rating, self.config.seed, threads=2),
+                SearchPlayer(agent, "this"),
+            )
         gauntlet, player = self._rater
         return {**gauntlet.rate(player), "eval/seconds": time.perf_counter() - start}
 

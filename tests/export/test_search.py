@@ -14,10 +14,20 @@ from zelkova.search.config import SearchConfig
 from zelkova.search.table_model import blank_evaluation
 
 CASES = {
-    "tic_tac_toe puct rollouts": ("tic_tac_toe", SearchConfig(policy="puct", num_simulations=100), "rollouts", 1),
+    "tic_tac_toe puct rollouts": (
+        "tic_tac_toe",
+        SearchConfig(policy="puct", num_simulations=100),
+        "rollouts",
+        1,
+    ),
     "tic_tac_toe puct table": ("tic_tac_toe", SearchConfig(policy="puct", num_simulations=50), "table", 1),
     "tic_tac_toe puct leaves": ("tic_tac_toe", SearchConfig(policy="puct", num_simulations=64), "table", 4),
-    "connect_four gumbel table": ("connect_four", SearchConfig(policy="gumbel", num_simulations=32), "table", 1),
+    "connect_four gumbel table": (
+        "connect_four",
+        SearchConfig(policy="gumbel", num_simulations=32),
+        "table",
+        1,
+    ),
     "connect_four_3p puct rollouts": (
         "connect_four_3p",
         SearchConfig(policy="puct", num_simulations=40, fpu="reduction", rescale="tree"),
@@ -64,7 +74,9 @@ class PlainModel:
     def answer(self, state):
         if self.evaluation == "rollouts":
             rules, actions = self.game.native, np.empty(self.most, np.int32)
-            playout(rules.step, rules.legal_actions, rules.is_terminal, state.ctypes.data, self.counter, actions)
+            playout(
+                rules.step, rules.legal_actions, rules.is_terminal, state.ctypes.data, self.counter, actions
+            )
             return np.zeros(self.game.num_actions, np.float32), self.single.returns(state)
         total = 0
         for value in self.single.observe(state).ravel():

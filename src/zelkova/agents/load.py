@@ -93,12 +93,18 @@ def load_agent(
     except ZelkovaError:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{file} does not describe an agent ({error!r}); next: name a run's checkpoint") from error
+        raise CheckpointError(
+            f"{file} does not describe an agent ({error!r}); next: name a run's checkpoint"
+        ) from error
     if num_simulations is not None:
         kept["num_simulations"] = num_simulations
-    module = build_network(network, game.observation_shape, game.num_actions, game.num_players, game.has_draws)
+    module = build_network(
+        network, game.observation_shape, game.num_actions, game.num_players, game.has_draws
+    )
     acting = {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
     fill_module(module, acting, file)
     place, _ = resolve_device(device)
-    engine = make_engine(module.eval(), game.observation_shape, device=place, max_batch=batch, threads=threads)
+    engine = make_engine(
+        module.eval(), game.observation_shape, device=place, max_batch=batch, threads=threads
+    )
     return Agent(game, engine, SearchConfig(**kept), batch=batch, cache=cache)

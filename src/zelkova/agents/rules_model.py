@@ -49,7 +49,14 @@ class RulesModel:
     """Rules and a network for a batch of trees; every array is allocated here, once."""
 
     def __init__(
-        self, game: Game, engine: Evaluator, num_trees: int, num_nodes: int, *, num_leaves: int = 1, cache: int = 0
+        self,
+        game: Game,
+        engine: Evaluator,
+        num_trees: int,
+        num_nodes: int,
+        *,
+        num_leaves: int = 1,
+        cache: int = 0,
     ) -> None:
         """Allocate.
 

@@ -53,12 +53,17 @@ def stop_on_signals() -> Iterator[Stop]:
 
 def train(
     source: Annotated[
-        str | None, typer.Argument(metavar="PRESET|GAME|FILE", help="A preset, a game, or a .toml or .py file.")
+        str | None,
+        typer.Argument(metavar="PRESET|GAME|FILE", help="A preset, a game, or a .toml or .py file."),
     ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with this run's folder.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of a new run; runs/PRESET where not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of a new run; runs/PRESET where not given.")
+    ] = None,
     minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop after so many minutes.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many optimiser steps in all.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many optimiser steps in all.")
+    ] = None,
     overrides: Overrides = None,
     seed: Seed = None,
     size: Size = None,
@@ -73,8 +78,12 @@ def train(
     given = as_overrides(overrides, seed=seed, size=size, device=device)
     with Figures(json) as figures, open_run(source, resume, out, given) as run:
         wheel = run.wheel
-        console.note(f"{wheel.game.name} on {wheel.device} ({wheel.device_reason}), network by {wheel.engines[0].name}")
-        console.note("compiling what this machine has not compiled yet: a minute at the first start, then nothing")
+        console.note(
+            f"{wheel.game.name} on {wheel.device} ({wheel.device_reason}), network by {wheel.engines[0].name}"
+        )
+        console.note(
+            "compiling what this machine has not compiled yet: a minute at the first start, then nothing"
+        )
         wheel.warm_up()
         spend(run, minutes, steps)
         for name, value in run.last_metrics.items():
@@ -97,16 +106,22 @@ def open_run(
 
     if resume is not None:
         if out is not None:
-            raise ConfigError("--out names the folder of a new run; --resume goes on in its own; give one of them")
+            raise ConfigError(
+                "--out names the folder of a new run; --resume goes on in its own; give one of them"
+            )
         if not (resume / "config.toml").is_file():
-            raise ConfigError(f"{resume} is no run: it has no config.toml; next: give the folder that --out named")
+            raise ConfigError(
+                f"{resume} is no run: it has no config.toml; next: give the folder that --out named"
+            )
         config, folder = load_config(str(resume / "config.toml"), overrides), resume
     else:
         assert source is not None
         config = load_config(source, overrides)
         folder = out or free_folder(Path("runs") / Path(config.preset).stem)
         if (folder / "config.toml").exists():
-            raise ConfigError(f"{folder} holds a run already; next: zelkova train --resume {folder}, or another --out")
+            raise ConfigError(
+                f"{folder} holds a run already; next: zelkova train --resume {folder}, or another --out"
+            )
     make_folder(folder)
     with RunLock(folder), built(config, folder) as run:
         if resume is None:
@@ -158,5 +173,7 @@ def spend(run: "Run", minutes: float | None, steps: int | None) -> None:
 
         train(run, Limits(minutes, steps), watch, lambda: stop.is_asked)
     where = run.folder
-    console.result(f"{where}: round {run.wheel.round}, step {run.wheel.learner.steps}, {run.wheel.games} games")
+    console.result(
+        f"{where}: round {run.wheel.round}, step {run.wheel.learner.steps}, {run.wheel.games} games"
+    )
     console.note(f"go on with: zelkova train --resume {where}; play it: zelkova play {where}")

@@ -41,7 +41,10 @@ class Copies:
         if source in self._made:
             return self._made[source]
         _refuse_raise(source)
-        names: dict[str, Any] = {"__name__": source.__module__, "__builtins__": source.__globals__["__builtins__"]}
+        names: dict[str, Any] = {
+            "__name__": source.__module__,
+            "__builtins__": source.__globals__["__builtins__"],
+        }
         cells = tuple(CellType() for _ in source.__closure__ or ())
         twin = FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
         twin.__qualname__, twin.__kwdefaults__ = source.__qualname__, source.__kwdefaults__

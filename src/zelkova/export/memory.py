@@ -77,7 +77,9 @@ class Block:
                 placed[start] = self.size
                 self.size += -(-array.nbytes // LINE) * LINE
             fields[key] = self.fields[f"{name}.{key}"] = Field(placed[start], array.shape, array.dtype)
-        kinds = [types.Array(numba.from_dtype(field.dtype), len(field.shape), "C") for field in fields.values()]
+        kinds = [
+            types.Array(numba.from_dtype(field.dtype), len(field.shape), "C") for field in fields.values()
+        ]
         result = types.NamedTuple(kinds, type(arrays))
 
         @intrinsic  # type: ignore[untyped-decorator]
@@ -95,7 +97,9 @@ class Block:
         return arrays_at
 
 
-def _build_array(context: Any, builder: Any, array: Any, address: Any, rows: Any, shape: tuple[int, ...]) -> Any:
+def _build_array(
+    context: Any, builder: Any, array: Any, address: Any, rows: Any, shape: tuple[int, ...]
+) -> Any:
     """Write the code that makes Numba's array of an address, its number of rows and a row's shape."""
     made = context.make_array(array)(context, builder)
     size = context.get_abi_sizeof(context.get_data_type(array.dtype))

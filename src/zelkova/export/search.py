@@ -60,7 +60,9 @@ class SearchMemory:
         self.block = Block()
         self.forest_at = self.block.add("forest", sample.forest)
         self.rows_at = self.block.add("rows", Rows(*blank_evaluation(num_leaves, most, players)))
-        self.selection_at = self.block.add("selection", Selection(*(np.zeros(num_leaves, np.int32) for _ in range(3))))
+        self.selection_at = self.block.add(
+            "selection", Selection(*(np.zeros(num_leaves, np.int32) for _ in range(3)))
+        )
         self.desk_at = self.block.add(
             "desk",
             Desk(
@@ -210,7 +212,12 @@ def _looker(rules: AddressedRules, words: int) -> Any:
 def _rollouts(rules: AddressedRules, game: Game, memory: SearchMemory) -> Entry:
     """Make search_rollouts(search, counter uint64[1]): equal logits, and one random playout's returns as value."""
     words, last = game.words, memory.block.fields["desk.states"].shape[0] - 1
-    step, legal_actions, is_terminal, returns = rules.step, rules.legal_actions, rules.is_terminal, rules.returns
+    step, legal_actions, is_terminal, returns = (
+        rules.step,
+        rules.legal_actions,
+        rules.is_terminal,
+        rules.returns,
+    )
     rows_at, desk_at, selection_at = memory.rows_at, memory.desk_at, memory.selection_at
     numbers_at = array_reader(types.uint64, ())
 

@@ -74,7 +74,10 @@ def export_wasm(entries: Sequence[Entry], path: Path, description: Mapping[str, 
         exports = [f"--export={entry.name}" for entry in entries]
         flags = ["--no-entry", "--gc-sections", "--strip-all", "--stack-first", "--export=__heap_base"]
         done = subprocess.run(
-            [*linker, *flags, *exports, "-o", str(target), str(source)], capture_output=True, text=True, check=False
+            [*linker, *flags, *exports, "-o", str(target), str(source)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             missing = sorted(set(re.findall(r"undefined symbol: (\S+)", done.stderr)))
@@ -96,7 +99,9 @@ def find_linker() -> list[str]:
             return [name]
     if importlib.util.find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "wasm-ld"]
-    raise MissingExtraError(f"exporting to WebAssembly needs the linker wasm-ld, which was not found; {_NEXT_STEP}")
+    raise MissingExtraError(
+        f"exporting to WebAssembly needs the linker wasm-ld, which was not found; {_NEXT_STEP}"
+    )
 
 
 def compile_object(entries: Sequence[Entry]) -> tuple[bytes, Callable[[Sequence[str]], str]]:

@@ -93,9 +93,14 @@ class Group:
             )
         )
         self.random_left -= random_move
-        over, outcome = np.zeros(len(actions), np.bool_), np.zeros((len(actions), self.game.num_players), np.float32)
+        over, outcome = (
+            np.zeros(len(actions), np.bool_),
+            np.zeros((len(actions), self.game.num_players), np.float32),
+        )
         native = self.game.native
-        kernels.move_rows(native.step, native.is_terminal, native.returns, self.states, actions, over, outcome)
+        kernels.move_rows(
+            native.step, native.is_terminal, native.returns, self.states, actions, over, outcome
+        )
         for row in np.flatnonzero(over).tolist():
             ended.append(self._episode(row, outcome[row]))
             self._begin(row)
@@ -107,11 +112,15 @@ class Group:
         draws = self.rng.random(len(age))
         inside = np.arange(result.actions.shape[1])[None] < result.count[:, None]
         visits = np.where(inside, result.visit_counts, 0).astype(np.float64)
-        weights = (visits / np.maximum(visits.max(axis=1, keepdims=True), 1)) ** (1.0 / self.config.temperature)
+        weights = (visits / np.maximum(visits.max(axis=1, keepdims=True), 1)) ** (
+            1.0 / self.config.temperature
+        )
         weights = np.where(random_move[:, None], inside.astype(np.float64), weights)
         total = np.cumsum(weights, axis=1)
         index = (total <= (draws * total[:, -1])[:, None]).sum(axis=1)
-        sampled = np.take_along_axis(result.actions, np.minimum(index, result.count - 1)[:, None], axis=1)[:, 0]
+        sampled = np.take_along_axis(result.actions, np.minimum(index, result.count - 1)[:, None], axis=1)[
+            :, 0
+        ]
         samples = random_move | (age < self.config.exploration_moves)
         return np.where(samples, sampled, result.action).astype(np.int32)
 
@@ -156,4 +165,6 @@ class Group:
         )
         names = [field.name for field in dataclasses.fields(Tick)]
         count = len(arrays["past_states"]) if "past_states" in arrays else 0
-        self.past = [Tick(**{name: arrays[f"past_{name}"][index].copy() for name in names}) for index in range(count)]
+        self.past = [
+            Tick(**{name: arrays[f"past_{name}"][index].copy() for name in names}) for index in range(count)
+        ]
