@@ -139,7 +139,7 @@ class Wheel:
         self.selfplay.close()
 
     def _learn(self) -> tuple[Metrics, int]:
-        """Take the optimiser steps that the replay pays for; give their mean figures and how many there were."""
+        """Take the steps that the replay pays for; give their mean figures and how many there were."""
         start = time.perf_counter()
         use_one_thread()
         learning = self.config.learning
@@ -201,7 +201,7 @@ def _describe_games(episodes: list[Episode], game: games.Game) -> Metrics:
 class Run:
     """A run's folder: the wheel, and all of it that is kept on disk.
 
-    config.toml, metrics.jsonl (one object a round), checkpoints/, replay/ (the window's games), games/ (samples).
+    config.toml, metrics.jsonl (one object a round), checkpoints/, replay/ (the window's games).
     """
 
     def __init__(self, config: RunConfig, folder: Path) -> None:

@@ -6,8 +6,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from zelkova.games.game import Game
-
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _ask(rule: Any, states: Any) -> Any:
@@ -59,8 +57,8 @@ class CompiledRules:
 class Single:
     """One game's rules as Python calls that give fresh arrays."""
 
-    def __init__(self, game: Game) -> None:
-        """Bind a game."""
+    def __init__(self, game: Any) -> None:
+        """Bind a Game (which makes positions, so its type can't be imported here)."""
         self.game = game
         self._rules = CompiledRules(game)
 
