@@ -20,8 +20,8 @@ def _give(rule: Any, states: Any, value: Any) -> Any:
 class CompiledRules:
     """One game's rules as compiled calls; every `state` is a row uint64[1, words]."""
 
-    def __init__(self, game: Game) -> None:
-        """Bind a game; its rules are compiled now, if they are not yet."""
+    def __init__(self, game: Any) -> None:
+        """Bind a Game; its rules are compiled now, if they are not yet (a Game makes positions: no type here)."""
         self.game = game
         self.native = game.native
 
