@@ -133,10 +133,7 @@ def test_bounds_p9_and_soft_range_p10() -> None:
     offset, factor = fixed_range(F(-1), F(3))
     assert (2 - offset) * factor == pytest.approx(0.75)
     assert (0 - offset) * factor == pytest.approx(0.25)
-    for config, expected in (
-        (SearchConfig(policy="puct"), 0.0),
-        (SearchConfig(policy="puct", fpu="loss"), 0.0),
-    ):
+    for config in (SearchConfig(policy="puct"), SearchConfig(policy="puct", fpu="loss")):
         forest = node_with(config, [0.6, 0.4], [1, 0], [2.0, 0], q_range=(-1.0, 3.0))
         scale = puct_range(forest, 0, 0)
         assert first_play_value(forest, 0, 0, *scale, F(0)) == 0

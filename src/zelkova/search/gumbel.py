@@ -83,7 +83,7 @@ def best_candidate(t: Forest, b: int, visits: int) -> int:
     """Find the candidate with g + logit + sigma(q) largest among those with so many visits.
 
     Returns:
-        The place among the root's kids, -1 if no candidate has so many visits.
+        The place among the root's kids.
     """
     value, offset, factor = completed_q(t, b, 0)
     first = int(t.nodes[b, 0]["kids"])
@@ -116,18 +116,15 @@ def choose_halving(t: Forest, b: int) -> int:
     if started < candidates:
         return started
     target = int(t.halving[candidates, started])
-    chosen = best_candidate(t, b, target)
-    if chosen >= 0:
-        return chosen
     first = int(t.nodes[b, 0]["kids"])
-    below = -1
+    level = -1
     least = int(t.kids[b, first]["visits"])
     for k in range(candidates):
         visits = int(t.kids[b, first + k]["visits"])
         least = min(least, visits)
-        if visits < target:
-            below = max(below, visits)
-    return best_candidate(t, b, below if below >= 0 else least)
+        if visits <= target:
+            level = max(level, visits)
+    return best_candidate(t, b, level if level >= 0 else least)
 
 
 @inlined

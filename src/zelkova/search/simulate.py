@@ -178,61 +178,6 @@ def drop_duplicate(t: Forest, b: int, leaf: int) -> None:
 
 
 @inlined
-def select_trees(t: Forest, num_leaves: int, parent: I32, action: I32, node: I32, held: I32) -> int:
-    """Gather up to num_leaves leaves of each tree.
-
-    Args:
-        parent, action, node: [R] written: the edge to follow and the new node; -1 for nothing to evaluate.
-        held: [R] written: the node of a duplicate, else -1.
-    Returns:
-        How many rows want an evaluation.
-    """
-    wanted = 0
-    for b in range(t.heads.shape[0]):
-        for r in range(b * num_leaves, (b + 1) * num_leaves):
-            parent[r] = -1
-            action[r] = -1
-            node[r] = -1
-            held[r] = -1
-            outcome = gather_leaf(t, b)
-            leaf = int(t.heads[b]["leaf"])
-            if outcome == NEW:
-                record = t.nodes[b, leaf]
-                above = t.nodes[b, int(record["parent"])]
-                kid = t.kids[b, int(above["kids"]) + int(record["parent_kid"])]
-                parent[r] = record["parent"]
-                action[r] = t.actions[b, int(above["edges"]) + int(kid["edge"])]
-                node[r] = leaf
-                wanted += 1
-            elif outcome == DUPLICATE:
-                held[r] = leaf
-    return wanted
-
-
-@inlined
-def settle_trees(t: Forest, num_leaves: int, node: I32, held: I32, rows: Rows) -> int:
-    """Take in the evaluations of the rows that `select_trees` asked for.
-
-    Returns:
-        How many trees have simulations left, or -(row * STATUSES + status) of the first bad row.
-    """
-    for r in range(node.shape[0]):
-        b = r // num_leaves
-        if node[r] >= 0:
-            status = settle_leaf(t, b, int(node[r]), rows, r)
-            node[r] = -1
-            if status != OK:
-                return -(r * STATUSES + status)
-        elif held[r] >= 0:
-            drop_duplicate(t, b, int(held[r]))
-            held[r] = -1
-    left = 0
-    for b in range(t.heads.shape[0]):
-        left += int(t.heads[b]["done"] < t.settings[0]["num_simulations"])
-    return left
-
-
-@inlined
 def read_root(t: Forest, b: int, out: Answer) -> None:
     """Write the answer of one tree."""
     root = t.nodes[b, 0]
@@ -280,22 +225,9 @@ def plant_roots(
         0, or row * STATUSES + status of the first bad row.
     """
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
     rows = Rows(reward, discount, legal, count, logits, value, to_play)
     for b in range(heads.shape[0]):
         status = plant(t, b, rows, b, has_noise)
@@ -310,25 +242,38 @@ def select_leaves(
     priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
     scratch: F32, num_leaves: int, parent: I32, action: I32, node: I32, held: I32,
 ) -> int:  # fmt: skip
-    """Run `select_trees` on the plain arrays of a `Forest`."""
+    """Gather up to num_leaves leaves of each tree.
+
+    Args: plain arrays of a `Forest`, then
+        parent, action, node: [R] written: the edge to follow and the new node; -1 for nothing to evaluate.
+        held: [R] written: the node of a duplicate, else -1.
+    Returns:
+        How many rows want an evaluation.
+    """
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
-    return select_trees(t, num_leaves, parent, action, node, held)
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
+    wanted = 0
+    for b in range(t.heads.shape[0]):
+        for r in range(b * num_leaves, (b + 1) * num_leaves):
+            parent[r] = -1
+            action[r] = -1
+            node[r] = -1
+            held[r] = -1
+            outcome = gather_leaf(t, b)
+            leaf = int(t.heads[b]["leaf"])
+            if outcome == NEW:
+                record = t.nodes[b, leaf]
+                above = t.nodes[b, int(record["parent"])]
+                kid = t.kids[b, int(above["kids"]) + int(record["parent_kid"])]
+                parent[r] = record["parent"]
+                action[r] = t.actions[b, int(above["edges"]) + int(kid["edge"])]
+                node[r] = leaf
+                wanted += 1
+            elif outcome == DUPLICATE:
+                held[r] = leaf
+    return wanted
 
 
 @kernel
@@ -338,27 +283,31 @@ def settle_leaves(
     scratch: F32, num_leaves: int, node: I32, held: I32,
     reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32,
 ) -> int:  # fmt: skip
-    """Run `settle_trees` on the plain arrays of a `Forest`, then of `Rows`."""
+    """Take in the evaluations of the rows that `select_leaves` asked for.
+
+    Args: plain arrays of a `Forest`, what `select_leaves` wrote, then plain arrays of `Rows`.
+    Returns:
+        How many trees have simulations left, or -(row * STATUSES + status) of the first bad row.
+    """
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
-    return settle_trees(
-        t, num_leaves, node, held, Rows(reward, discount, legal, count, logits, value, to_play)
-    )
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
+    rows = Rows(reward, discount, legal, count, logits, value, to_play)
+    for r in range(node.shape[0]):
+        b = r // num_leaves
+        if node[r] >= 0:
+            status = settle_leaf(t, b, int(node[r]), rows, r)
+            node[r] = -1
+            if status != OK:
+                return -(r * STATUSES + status)
+        elif held[r] >= 0:
+            drop_duplicate(t, b, int(held[r]))
+            held[r] = -1
+    left = 0
+    for b in range(t.heads.shape[0]):
+        left += int(t.heads[b]["done"] < t.settings[0]["num_simulations"])
+    return left
 
 
 @kernel
@@ -370,22 +319,9 @@ def read_roots(
 ) -> None:  # fmt: skip
     """Write every root's answer: plain arrays of a `Forest`, then of `Answer`."""
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
     out = Answer(action, legal, count, weights, visits, q, value, raw_value)
     for b in range(heads.shape[0]):
         read_root(t, b, out)

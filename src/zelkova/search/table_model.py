@@ -81,22 +81,9 @@ def search_trees(
         0, or b * STATUSES + status of the first bad evaluation.
     """
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
     tables = Tables(transition, reward, discount, legal, count, logits, value, to_play)
     rows = Rows(step_reward, step_discount, legal, count, logits, value, to_play)
     for b in range(heads.shape[0]):
