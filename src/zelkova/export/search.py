@@ -1,7 +1,8 @@
 """One search tree over a game's rules as exported functions; whoever calls them evaluates positions.
 
-All arrays of a search lie in one block, whose size and places the module's description gives. The caller fills
-`desk.logits` and `rows.value` for the rows that `desk.asks` marks, by a network or by `search_rollouts`:
+All arrays of a search lie in one block, whose size and places the module's description gives. The caller
+fills `desk.logits` and `rows.value` (absolute players) for the rows that `desk.asks` marks, by a network or by
+`search_rollouts`:
 
     search_begin(search, state) -> rows that ask       search_plant(search, has_noise) -> 0, or what is wrong
     then, until search_is_done(search) is 1:
@@ -60,7 +61,9 @@ class SearchMemory:
         self.block = Block()
         self.forest_at = self.block.add("forest", sample.forest)
         self.rows_at = self.block.add("rows", Rows(*blank_evaluation(num_leaves, most, players)))
-        self.selection_at = self.block.add("selection", Selection(*(np.zeros(num_leaves, np.int32) for _ in range(3))))
+        self.selection_at = self.block.add(
+            "selection", Selection(*(np.zeros(num_leaves, np.int32) for _ in range(3)))
+        )
         self.desk_at = self.block.add(
             "desk",
             Desk(
@@ -180,7 +183,7 @@ def search_entries(game: Game, memory: SearchMemory) -> list[Entry]:
 
 
 def _looker(rules: AddressedRules, words: int) -> Any:
-    """Make the function that asks the rules about a node's position and says whether the row wants an evaluation."""
+    """Make the function that asks the rules about a position and says whether it wants an evaluation."""
     legal_actions, is_terminal, returns = rules.legal_actions, rules.is_terminal, rules.returns
     observe, to_play = rules.observe, rules.to_play
 
@@ -208,9 +211,14 @@ def _looker(rules: AddressedRules, words: int) -> Any:
 
 
 def _rollouts(rules: AddressedRules, game: Game, memory: SearchMemory) -> Entry:
-    """Make search_rollouts(search, counter uint64[1]): equal logits, and one random playout's returns as value."""
+    """Make search_rollouts(search, counter uint64[1]): equal logits, a random playout's returns as value."""
     words, last = game.words, memory.block.fields["desk.states"].shape[0] - 1
-    step, legal_actions, is_terminal, returns = rules.step, rules.legal_actions, rules.is_terminal, rules.returns
+    step, legal_actions, is_terminal, returns = (
+        rules.step,
+        rules.legal_actions,
+        rules.is_terminal,
+        rules.returns,
+    )
     rows_at, desk_at, selection_at = memory.rows_at, memory.desk_at, memory.selection_at
     numbers_at = array_reader(types.uint64, ())
 
