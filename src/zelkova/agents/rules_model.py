@@ -162,8 +162,8 @@ class RulesModel:
             position_keys(self.game, self.states, target, self._keys)
         listed = kernels.look_up(
             target, out.discount, out.count, self._keys, self._cache_keys, self._cache_status,
-            self._cache_count, self._cache_logits, self._cache_value, self._cache_owner, out.prior_logits, out.value,
-            self._slots, self._twins, self._pending,
+            self._cache_count, self._cache_logits, self._cache_value, self._cache_owner, out.prior_logits,
+            out.value, self._slots, self._twins, self._pending,
         )  # fmt: skip
         self.asked += int(np.count_nonzero(out.discount[target >= 0]))
         if listed:

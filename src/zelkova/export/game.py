@@ -1,4 +1,4 @@
-"""Exports a game: one WebAssembly module with its rules and searches, and the loader that JavaScript imports."""
+"""Exports a game: one WebAssembly module with its rules and search, and the loader for JavaScript."""
 
 import dataclasses
 import shutil

@@ -1,4 +1,4 @@
-"""Lets compiled code see a number as the place in memory where a position, an array or a set of arrays begins."""
+"""Lets compiled code see a number as the place in memory where a position or some arrays begin."""
 
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ def record_reader(record: Any) -> Any:
         record: Numba's type of the record to be read.
     """
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def record_at(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], context.get_value_type(record))
@@ -29,7 +29,7 @@ def record_reader(record: Any) -> Any:
 
 
 def array_reader(element: Any, shape: tuple[int, ...]) -> Any:
-    """Make the compiled function `array_at(address, rows)` that gives an array [rows, *shape], borrowed memory.
+    """Make the compiled function `array_at(address, rows)` that gives a borrowed array [rows, *shape].
 
     Args:
         element: Numba's type of its elements.
@@ -37,7 +37,7 @@ def array_reader(element: Any, shape: tuple[int, ...]) -> Any:
     """
     array = types.Array(element, 1 + len(shape), "C")
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def array_at(typing_context: Any, address: Any, rows: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return _build_array(context, builder, array, arguments[0], arguments[1], shape)
@@ -63,7 +63,7 @@ class Block:
         self.fields: dict[str, Field] = {}  # by name, "forest.heads"
 
     def add(self, name: str, arrays: Any) -> Any:
-        """Reserve room for a set of arrays and make the compiled function `arrays_at(address)` that gives them.
+        """Reserve room for a set of arrays and make the compiled function `arrays_at(address)` for them.
 
         Args:
             name: of the set.
@@ -82,7 +82,7 @@ class Block:
         ]
         result = types.NamedTuple(kinds, type(arrays))
 
-        @intrinsic  # type: ignore[untyped-decorator]
+        @intrinsic
         def arrays_at(typing_context: Any, address: Any) -> Any:
             def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
                 made = []

@@ -1,7 +1,8 @@
 """One search tree over a game's rules as exported functions; whoever calls them evaluates positions.
 
-All arrays of a search lie in one block, whose size and places the module's description gives. The caller fills
-`desk.logits` and `rows.value` for the rows that `desk.asks` marks, by a network or by `search_rollouts`:
+All arrays of a search lie in one block, whose size and places the module's description gives. The caller
+fills `desk.logits` and `rows.value` (absolute players) for the rows that `desk.asks` marks, by a network or by
+`search_rollouts`:
 
     search_begin(search, state) -> rows that ask       search_plant(search, has_noise) -> 0, or what is wrong
     then, until search_is_done(search) is 1:
@@ -182,7 +183,7 @@ def search_entries(game: Game, memory: SearchMemory) -> list[Entry]:
 
 
 def _looker(rules: AddressedRules, words: int) -> Any:
-    """Make the function that asks the rules about a node's position and says whether the row wants an evaluation."""
+    """Make the function that asks the rules about a position and says whether it wants an evaluation."""
     legal_actions, is_terminal, returns = rules.legal_actions, rules.is_terminal, rules.returns
     observe, to_play = rules.observe, rules.to_play
 
@@ -210,7 +211,7 @@ def _looker(rules: AddressedRules, words: int) -> Any:
 
 
 def _rollouts(rules: AddressedRules, game: Game, memory: SearchMemory) -> Entry:
-    """Make search_rollouts(search, counter uint64[1]): equal logits, and one random playout's returns as value."""
+    """Make search_rollouts(search, counter uint64[1]): equal logits, a random playout's returns as value."""
     words, last = game.words, memory.block.fields["desk.states"].shape[0] - 1
     step, legal_actions, is_terminal, returns = (
         rules.step,
