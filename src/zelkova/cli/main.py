@@ -21,6 +21,7 @@ from zelkova.errors import ZelkovaError, hint
 COMMANDS = {
     "train": "raise an agent for a game from its rules alone, or go on with a run",
     "games": "list the games that come with the package",
+    "bench": "measure the speed of every stage beside limits and peers",
 }
 """Name of each subcommand, which is the name of its module and function, and what it does."""
 
