@@ -66,7 +66,7 @@ def to_rows(found: "Sequence[Figure]") -> list[Row]:
     Args:
         found: the figures of one part.
     """
-    rows = []
+    rows: list[Row] = []
     for figure in found:
         where = " ".join(f"{key}={value}" for key, value in figure.params.items())
         lead = (figure.name, where, console.format_figure(figure.value))
