@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -103,7 +104,7 @@ class Peer:
     def greet(self) -> bool:
         """Wait for the peer's name; say whether it is there."""
         answer = self._exchange(None)
-        self.name = f"{answer['peer']} {answer['version']}" if answer else ""
+        self.name = " ".join(answer.values())
         return bool(answer)
 
     def _exchange(self, line: str | None) -> dict[str, Any]:
@@ -202,8 +203,7 @@ def rate_of(work: Callable[[], int], seconds: float) -> float:
     """Give the amount of work in a CPU second of this process, measured over `seconds` and once at least."""
     done, start, spent = 0, time.process_time(), 0.0
     while spent < seconds or not spent:
-        done += work()
-        spent = time.process_time() - start
+        done, spent = done + work(), time.process_time() - start
     return done / spent
 
 
@@ -247,7 +247,7 @@ def bench_rules(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]:
     limit = median(draws(config.seconds) for _ in range(config.rounds))
     for name in games.names():
         work = playout_work(games.load(name))
-        found = compare(lambda s, w=work: rate_of(w, s), "rules/moves_per_s", {"game": name}, peers, config)  # type: ignore[misc]
+        found = compare(partial(rate_of, work), "rules/moves_per_s", {"game": name}, peers, config)
         drawn = Rival("drawing random numbers alone", "limit", limit)
         yield Figure(found.name, found.value, found.params, (*found.rivals, drawn))
         if name == UCT_GAME:
@@ -255,7 +255,7 @@ def bench_rules(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]:
     game = games.load(UCT_GAME)
     search = uct_work(game, UCT_SIMULATIONS)
     params = {"game": UCT_GAME, "simulations": UCT_SIMULATIONS}
-    found = compare(lambda s: rate_of(search, s), "uct/simulations_per_s", params, peers, config)
+    found = compare(partial(rate_of, search), "uct/simulations_per_s", params, peers, config)
     alone = Rival("random playouts from the start alone", "own", moves)
     yield Figure(found.name, found.value, found.params, (*found.rivals, alone))
 
@@ -271,7 +271,12 @@ def copies(trees: int, simulations: int, actions: int) -> Measure:
         np.take(logits, order, axis=0, out=into, mode="clip")
         return len(order)
 
-    return lambda seconds: rate_of(work, seconds)
+    return partial(rate_of, work)
+
+
+def tree_rate(policy: str, size: tuple[int, int, int], seconds: float, is_native: bool = True) -> float:
+    """Measure simulations in a CPU second at (trees, simulations, actions)."""
+    return float(tree_speed(policy, *size, seconds, is_native)["value"])
 
 
 def bench_search(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]:
@@ -283,7 +288,7 @@ def bench_search(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]
         puct = 0.0
         for policy in ("puct", "gumbel"):
             params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
-            ours = lambda s, p=policy, z=size: float(tree_speed(p, *z, seconds=s)["value"])  # noqa: E731
+            ours = partial(tree_rate, policy, size)
             found = compare(ours, name, params, peers, config)
             rivals = [
                 *found.rivals,
@@ -295,10 +300,7 @@ def bench_search(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]
             yield Figure(name, found.value, params, tuple(rivals))
     trees, simulations, actions = SPEED_ROWS[-1]
     for policy in ("puct", "gumbel"):
-        rates = [
-            tree_speed(policy, trees, simulations, actions, config.seconds, is_native=False)["value"]
-            for _ in range(config.rounds)
-        ]
+        rates = [tree_rate(policy, SPEED_ROWS[-1], config.seconds, False) for _ in range(config.rounds)]
         params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
         yield Figure("search/simulations_per_s", median(rates), {**params, "call": "select, step, expand"})
 
@@ -361,16 +363,14 @@ def bench_network(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure
         limit = record["value"] / shares[json.dumps(record["params"])]
         rivals = [Rival("bfloat16 matrix product (GEMM)", "limit", limit)]
         if record["params"]["is_chosen"]:
-            others = [r for r in same if r is not record]
-            rivals += [Rival(r["params"]["engine"], _kind(r), r["value"]) for r in others]
+            for other in (r for r in same if r is not record):
+                engine = other["params"]["engine"]
+                kind = "peer" if engine.startswith("onnxruntime") else "own"
+                rivals.append(Rival(engine, kind, other["value"]))
         yield Figure(record["name"], record["value"], record["params"], tuple(rivals))
     for record in records:
-        if record["name"] not in ("network/evaluations_per_s", "network/share_of_gemm"):
-            yield Figure(record["name"], record["value"], record["params"])
-
-
-def _kind(record: Record) -> str:
-    return "peer" if record["params"]["engine"].startswith("onnxruntime") else "own"
+        if record["name"] in ("network/load_s", "network/policy_error", "network/gemm_tflops"):
+            yield Figure(**record)
 
 
 PARTS: dict[str, Callable[[BenchConfig, Sequence[Peer]], Iterator[Figure]]] = {
