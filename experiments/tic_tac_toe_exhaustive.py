@@ -1,6 +1,6 @@
 """Play an agent against every reply at tic-tac-toe, from both seats: does it ever lose?
 
-    python experiments/tic_tac_toe_exhaustive.py runs/ttt --simulations 64
+python experiments/tic_tac_toe_exhaustive.py runs/ttt --simulations 64
 """
 
 import argparse
@@ -22,7 +22,9 @@ def main() -> None:
     losses = 0
     for seat in range(2):
         walk = walk_replies(games.load("tic_tac_toe"), SearchPlayer(agent, given.run), seat)
-        print(f"seat {seat + 1}: {walk.wins} wins, {walk.draws} draws, {walk.losses} losses over all lines of replies")
+        print(
+            f"seat {seat + 1}: {walk.wins} wins, {walk.draws} draws, {walk.losses} losses over all lines of replies"
+        )
         losses += walk.losses
     sys.exit(1 if losses else 0)
 
