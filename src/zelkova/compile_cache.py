@@ -14,14 +14,18 @@ Numba writes each file under another name and renames it, so two processes may s
 
 import hashlib
 import os
+import shutil
 import stat
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 _PREFIX = "zelkova-numba-"
+_FORGET_SECONDS = 30 * 24 * 3600.0
 
 
 def choose_place(version: str) -> Path | None:
@@ -38,6 +42,7 @@ def choose_place(version: str) -> Path | None:
     for parent in _candidates():
         place = parent / name
         if _is_private_and_writable(place):
+            _forget_old(place)
             os.environ["NUMBA_CACHE_DIR"] = str(place)
             if "numba" in sys.modules:
                 sys.modules["numba"].config.CACHE_DIR = str(place)
@@ -83,6 +88,18 @@ def _candidates() -> Iterator[Path]:
     yield Path(temporary) / f"zelkova-cache-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
 
 
+def _forget_old(place: Path) -> None:
+    """Mark a folder as used, and remove those beside it that no start has used for a month."""
+    now = time.time()
+    os.utime(place)
+    for other in place.parent.glob(_PREFIX + "*"):
+        try:
+            if now - other.stat().st_mtime > _FORGET_SECONDS:
+                shutil.rmtree(other, ignore_errors=True)
+        except FileNotFoundError:  # another process was quicker
+            continue
+
+
 def _is_private_and_writable(place: Path) -> bool:
     """Make the folder where it is missing and say whether it is safe to load code from."""
     try:
@@ -114,8 +131,9 @@ def _switch_off(reason: str) -> None:
     def keep_nothing(self: object) -> None:
         """Take the place of `enable_caching`."""
 
-    CFunc.enable_caching = keep_nothing
-    Dispatcher.enable_caching = keep_nothing
+    entries: tuple[Any, ...] = (CFunc, Dispatcher)
+    for entry in entries:
+        entry.enable_caching = keep_nothing
     warnings.warn(
         f"compiled code is not kept, so each start compiles anew: {reason}", RuntimeWarning, stacklevel=3
     )

@@ -13,6 +13,12 @@ from typing import Any, Literal, TypeVar, overload
 
 from zelkova import games, settings
 from zelkova.errors import ConfigError, hint
+from zelkova.evaluation.config import RatingConfig
+from zelkova.learning.config import CheckpointConfig, LearningConfig
+from zelkova.networks.config import NetworkConfig
+from zelkova.replay.config import ReplayConfig
+from zelkova.search.config import SearchConfig
+from zelkova.selfplay.config import SelfPlayConfig
 
 T = TypeVar("T")
 
@@ -39,6 +45,13 @@ class RunConfig:
     seed: int = 0  # of every random stream of the run
     device: str = "auto"  # "auto", "cpu", "cuda" or "cuda:N"
     game: GameConfig = field(default_factory=GameConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
+    replay: ReplayConfig = field(default_factory=ReplayConfig)
+    learning: LearningConfig = field(default_factory=LearningConfig)
+    rating: RatingConfig = field(default_factory=RatingConfig)
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
 
     def __post_init__(self) -> None:
         """Refuse a seed that NumPy's SeedSequence would."""

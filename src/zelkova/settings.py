@@ -90,7 +90,8 @@ def build(kind: type[T], table: Table, section: str = "", root: Any = None) -> T
     try:
         return kind(**values)
     except ConfigError as error:
-        raise ConfigError(f"{_place(section)}: {error}") from error
+        is_placed = section and str(error).startswith(f"{section}.")
+        raise ConfigError(str(error) if is_placed else f"{_place(section)}: {error}") from error
     except TypeError as error:  # a field without a default
         raise ConfigError(f"{_place(section)}: {error}") from error
 

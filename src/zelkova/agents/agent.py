@@ -1,21 +1,24 @@
 """An agent: rules, a network and a search policy that pick actions for a batch of positions."""
 
-import dataclasses
-
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.noise import root_noise
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError
 from zelkova.games import Game
-from zelkova.search import BatchSearch, SearchConfig, SearchResult, run
+from zelkova.search.batch import BatchSearch, draw_noise
+from zelkova.search.config import SearchConfig
+from zelkova.search.model import SearchResult
+
+__all__ = ["Agent", "SearchResult"]
 
 
 class Agent:
     """Searches from many positions of one game at once."""
 
-    def __init__(self, game: Game, engine: Evaluator, config: SearchConfig, *, batch: int, cache: int = 0) -> None:
+    def __init__(
+        self, game: Game, engine: Evaluator, config: SearchConfig, *, batch: int, cache: int = 0
+    ) -> None:
         """Allocate the trees.
 
         Args:
@@ -43,9 +46,13 @@ class Agent:
             rng: draws the root noise; None searches without.
         """
         roots = self.model.root(states)
-        noise = None if rng is None else root_noise(self.config, roots.count, self.game.max_legal_actions, rng)
+        noise = (
+            None if rng is None else draw_noise(self.config, roots.count, self.game.max_legal_actions, rng)
+        )
         self.search.set_roots(roots, noise)
-        return run(self.search, self.model)
+        while not self.search.is_done:
+            self.search.expand(self.model.step(*self.search.select()))
+        return self.search.result()
 
     def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> SearchResult:
         """Search from any number of positions, B at a time.
@@ -65,5 +72,5 @@ class Agent:
             part = states[start : start + self.batch]
             full = np.concatenate([part, np.repeat(part[:1], self.batch - len(part), axis=0)])
             result = self.search_batch(full, rng)
-            parts.append([np.array(field[: len(part)]) for field in dataclasses.astuple(result)])
+            parts.append([field[: len(part)] for field in result])
         return SearchResult(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))

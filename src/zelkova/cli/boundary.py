@@ -43,7 +43,8 @@ def errors_as_messages() -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except BrokenPipeError:
-        _leave_quietly()
+        _silence_stdout()
+        raise SystemExit(PIPE_CLOSED) from None
     except KeyboardInterrupt:
         _leave("interrupted", INTERRUPTED)
     except EOFError:
@@ -73,6 +74,10 @@ def word_os_error(error: OSError) -> str:
 
 def _leave(message: str, code: int) -> NoReturn:
     """Say the message, show the trace where it was asked for, and exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence_stdout()
     if os.environ.get(TRACEBACK):
         traceback.print_exc(file=sys.stderr)
     console.note(message)
@@ -86,8 +91,8 @@ def _leave_with_fault(error: Exception) -> NoReturn:
     _leave(f"internal error: {kind}: {text}; set {TRACEBACK}=1 to see where, and please report it", FAULT)
 
 
-def _leave_quietly() -> NoReturn:
-    """Exit after the reader of stdout went away, with nothing left that Python would try to flush."""
+def _silence_stdout() -> None:
+    """Send what is still to be written nowhere, so that Python's own last flush can't fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
-    raise SystemExit(PIPE_CLOSED) from None
+    os.close(nowhere)

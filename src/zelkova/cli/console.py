@@ -15,7 +15,10 @@ LIVE_SECONDS = 0.2  # between redrawings of the live line
 
 
 def prepare_streams() -> None:
-    """Let text that the streams' encoding can't write be replaced instead of raising."""
+    """Stand in for closed streams, and let signs that an encoding lacks be replaced instead of raising."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open as long as the process
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -39,10 +42,10 @@ def has_colour(stream: IO[str]) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def has_unicode(stream: IO[str]) -> bool:
+def has_unicode(stream: TextIO) -> bool:
     """Say whether a stream's encoding can write the signs of boards and charts."""
     try:
-        "●○─│▁█·".encode(getattr(stream, "encoding", None) or "ascii")
+        "●○─│▁█·".encode(stream.encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

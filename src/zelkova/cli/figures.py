@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, SupportsFloat
 
 from zelkova.errors import ConfigError
 
@@ -45,7 +45,7 @@ class Figures:
         os.close(handle)
         self._draft = Path(name)
 
-    def add(self, name: str, value: float, **params: object) -> None:
+    def add(self, name: str, value: SupportsFloat, **params: object) -> None:
         """Add one figure.
 
         Args:

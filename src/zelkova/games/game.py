@@ -6,8 +6,10 @@ and drawings lie beside the rules and are found through `notation` and `drawing`
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -53,17 +55,35 @@ class Game:
     has_draws: bool  # can a game end without a single winner
     max_legal_actions: int  # M, most legal actions in any position
     settings: Mapping[str, Any]  # fields written into the record before init
+    max_plies: int  # the contract check lets no game be longer
     symmetries: tuple[Symmetry, ...]  # (plane map [H*W], action map [A]); the identity first
     functions: Mapping[str, Callable[..., Any]]  # the plain rules by name
     notation: ModuleType | None = None  # text form of moves
     drawing: ModuleType | None = None  # text and SVG form of positions
+    stamp: tuple[int, int] | None = None  # time and size of a user's file when it was read
 
     @cached_property
     def native(self) -> "NativeRules":
         """The compiled rules; compiled on first use, then cached on disk."""
         from zelkova.games.native import NativeRules
 
-        return NativeRules(self.functions, self.state_dtype)
+        return NativeRules(self.functions, self.state_dtype, cache=self._is_current())
+
+    def _is_current(self) -> bool:
+        """Say whether the compiled rules may be kept on disk: they must be what the file says now.
+
+        A user's file may have been edited since it was read, or call functions of files beside it.
+        """
+        if self.stamp is None:
+            return True
+        path = Path(self.source).resolve()
+        for value in self.functions["init"].__globals__.values():
+            name = getattr(getattr(value, "py_func", value), "__module__", None)
+            module = value if isinstance(value, ModuleType) else sys.modules.get(str(name))
+            file = getattr(module, "__file__", None)
+            if file is not None and Path(file) != path and Path(file).parent == path.parent:
+                return False
+        return path.is_file() and stamp_of(path) == self.stamp
 
     @property
     def words(self) -> int:
@@ -103,13 +123,21 @@ class Game:
             )
         size = self.state_dtype.itemsize
         raw = states.view(np.uint8)
-        return np.ndarray((len(states),), self.state_dtype, raw.data, strides=(raw.strides[0],)) if size else raw
+        return (
+            np.ndarray((len(states),), self.state_dtype, raw.data, strides=(raw.strides[0],)) if size else raw
+        )
 
     def position(self, seed: int = 0) -> "Position":
         """Give a friendly initial position to play on."""
         from zelkova.games.position import Position
 
         return Position(self, self.initial_states(np.array([seed], np.uint64)))
+
+
+def stamp_of(path: Path) -> tuple[int, int]:
+    """Give a file's time of change in nanoseconds and its size in bytes."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 def build_game(
@@ -162,11 +190,23 @@ def build_game(
         has_draws=bool(constants.get("HAS_DRAWS", True)),
         max_legal_actions=int(constants.get("MAX_LEGAL_ACTIONS", num_actions)),
         settings=dict(constants.get("SETTINGS", {})),
-        symmetries=tuple(constants.get("SYMMETRIES", (identity,))),
+        max_plies=int(constants.get("MAX_PLIES", 100_000)),
+        symmetries=_read_symmetries(source, constants.get("SYMMETRIES", (identity,))),
         functions=functions,
         notation=notation,
         drawing=drawing,
     )
+
+
+def _read_symmetries(source: str, given: Any) -> tuple[Symmetry, ...]:
+    """Give the symmetries as arrays of int32; that they are permutations is for the check to say."""
+    try:
+        return tuple((np.asarray(cells, np.int32), np.asarray(actions, np.int32)) for cells, actions in given)
+    except (TypeError, ValueError) as error:
+        raise GameError(
+            f"{source}: SYMMETRIES is no list of (plane map [H*W], action map [A]): {error}; "
+            "hint: leave it out if there are none"
+        ) from None
 
 
 def _settle(name: str, rules: ModuleType, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -174,7 +214,9 @@ def _settle(name: str, rules: ModuleType, given: dict[str, Any]) -> tuple[Any, d
     options_class = getattr(rules, "Options", None)
     if options_class is None:
         if given:
-            raise ConfigError(f"unknown option `{next(iter(given))}`: {name} has no options; next: leave [game] options out")
+            raise ConfigError(
+                f"unknown option `{next(iter(given))}`: {name} has no options; next: leave [game] options out"
+            )
         return None, {key: getattr(rules, key) for key in dir(rules) if key.isupper()}
     fields = {field.name: field for field in dataclasses.fields(options_class)}
     for key, value in given.items():
@@ -202,7 +244,9 @@ def _check_function(source: str, name: str, found: Any, arguments: tuple[str, ..
         raise GameError(f"{source}: {name} is a {type(found).__name__}; allowed: a plain function {wanted}")
     if len(inspect.signature(function).parameters) != len(arguments):
         line = function.__code__.co_firstlineno
-        raise GameError(f"{source}, line {line}: {name}{inspect.signature(function)} given; allowed: {wanted}")
+        raise GameError(
+            f"{source}, line {line}: {name}{inspect.signature(function)} given; allowed: {wanted}"
+        )
     return function
 
 
@@ -212,7 +256,9 @@ def _check_constants(
     """Refuse constants of the wrong form; give observation shape, return range and record."""
     dtype = constants["STATE"]
     if not isinstance(dtype, np.dtype) or dtype.names is None or "to_play" not in dtype.names:
-        raise GameError(f"{source}: STATE is {dtype!r}; allowed: np.dtype([...], align=True) with a field to_play")
+        raise GameError(
+            f"{source}: STATE is {dtype!r}; allowed: np.dtype([...], align=True) with a field to_play"
+        )
     if dtype["to_play"] != np.int8:
         raise GameError(f"{source}: to_play has type {dtype['to_play']}; allowed: np.int8")
     for key in ("NUM_PLAYERS", "NUM_ACTIONS"):
@@ -229,5 +275,7 @@ def _check_constants(
         raise GameError(f"{source}: VIEW is {constants['VIEW']!r}; allowed: 'mover' or 'absolute'")
     for field in constants.get("SETTINGS", {}):
         if field not in dtype.names:
-            raise GameError(f"{source}: SETTINGS names `{field}`, which is no field of STATE; {hint(field, dtype.names)}")
+            raise GameError(
+                f"{source}: SETTINGS names `{field}`, which is no field of STATE; {hint(field, dtype.names)}"
+            )
     return (int(shape[0]), int(shape[1]), int(shape[2])), (low, high), dtype

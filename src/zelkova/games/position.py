@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import IllegalActionError, NotationError
-from zelkova.games.game import Game
 from zelkova.games.single import Single
 
 
 class Position:
     """One position of a game and the moves that led to it."""
 
-    def __init__(self, game: Game, state: NDArray[np.uint64]) -> None:
+    def __init__(self, game: Any, state: NDArray[np.uint64]) -> None:
         """Start from a state.
 
         Args:
-            game: whose rules hold.
+            game: the Game whose rules hold (it makes positions, so its type can't be imported here).
             state: uint64[1, words]; copied.
         """
         self.game = game

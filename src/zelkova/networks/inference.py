@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from zelkova.errors import ConfigError, DeviceError, ShapeError
+from zelkova.errors import ConfigError, DeviceError, MissingExtraError, ShapeError
 from zelkova.networks.onnx_graph import INPUT, fold_batch_norms, write_onnx
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -27,6 +27,7 @@ PRECISIONS: dict[str, torch.dtype] = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
+SMALLEST_BATCH = 16  # rows that a smaller call is padded to; see batch_sizes
 
 
 class Engine(Protocol):
@@ -41,7 +42,7 @@ class Engine(Protocol):
     def evaluate(self, planes: Floats) -> tuple[Floats, Floats]:
         """Evaluate planes [n, C, H, W], n <= max_batch: policy_logits [n, A], outcome_logits [n, P + 1].
 
-        The answers are new arrays. The same planes and n give the same numbers; another n may round differently.
+        The answers are new arrays. The same planes and n give the same numbers.
 
         Raises:
             ShapeError: planes of another shape, or more rows than max_batch.
@@ -51,8 +52,9 @@ class Engine(Protocol):
 def _check_planes(planes: Floats, observation_shape: tuple[int, int, int], max_batch: int) -> int:
     """Give the number of rows, or say what is wrong with the planes."""
     if planes.ndim != 4 or planes.shape[1:] != observation_shape or not 0 < planes.shape[0] <= max_batch:
+        sizes = ", ".join(map(str, observation_shape))
         raise ShapeError(
-            f"planes have shape {planes.shape}; this engine takes [n, {', '.join(map(str, observation_shape))}]"
+            f"planes have shape {planes.shape}; this engine takes [n, {sizes}]"
             f" with n from 1 to {max_batch}; make the engine with a larger max_batch for more"
         )
     return int(planes.shape[0])
@@ -134,13 +136,16 @@ class OpenVinoEngine:
 
 
 def batch_sizes(max_batch: int) -> list[int]:
-    """Choose the batch sizes that networks are compiled for: quarters of max_batch, and 1 and 8.
+    """Choose the batch sizes that networks are compiled for: quarters of max_batch, 16 rows or more.
+
+    Below about 12 rows other kernels are chosen, which round differently. Without them a row's answer
+    was the same to the bit in a batch of any size (measured for six networks).
 
     Args:
         max_batch: the largest one.
     """
-    quarters = {-(-max_batch * quarter // 4) for quarter in (1, 2, 3, 4)}
-    return sorted({size for size in {1, 8} | quarters if size <= max_batch})
+    least = min(SMALLEST_BATCH, max_batch)
+    return sorted({max(least, -(-max_batch * quarter // 4)) for quarter in (1, 2, 3, 4)})
 
 
 class TorchEngine:
@@ -281,6 +286,7 @@ def make_engine(
     Raises:
         ConfigError: a word that is not known, or a number below 1.
         DeviceError: the device is not there.
+        MissingExtraError: openvino was asked for by name and is not installed.
     """
     if kind not in ("auto", "openvino", "torch") or precision not in ("auto", *PRECISIONS):
         raise ConfigError(
@@ -289,10 +295,16 @@ def make_engine(
         )
     if max_batch < 1 or threads < 1:
         raise ConfigError(f"max_batch {max_batch} and threads {threads} must be 1 or more")
+    channels, height, width = observation_shape
+    observation_shape = (channels, height, width)  # a tuple, whatever came
     place = resolve_device(device)[0] if isinstance(device, str) else device
-    if kind == "auto":
-        has_openvino = place.type == "cpu" and importlib.util.find_spec("openvino") is not None
-        kind = "openvino" if has_openvino else "torch"
-    if kind == "openvino":
+    has_openvino = importlib.util.find_spec("openvino") is not None
+    if kind == "openvino" and place.type != "cpu":
+        raise ConfigError(f"engine openvino runs on the cpu, not on {place}; use kind auto or torch there")
+    if kind == "openvino" and not has_openvino:
+        raise MissingExtraError(
+            "engine openvino needs a package: pip install openvino; or use kind auto or torch"
+        )
+    if kind == "openvino" or (kind == "auto" and has_openvino and place.type == "cpu"):
         return OpenVinoEngine(module, observation_shape, max_batch, threads, precision)
     return TorchEngine(module, observation_shape, place, max_batch, threads, precision)

@@ -20,7 +20,13 @@ class SelfPlayConfig:
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
-        low = {"games": 1, "groups": 1, "moves_per_round": 1, "exploration_moves": 0, "random_opening_moves": 0}
+        low = {
+            "games": 1,
+            "groups": 1,
+            "moves_per_round": 1,
+            "exploration_moves": 0,
+            "random_opening_moves": 0,
+        }
         for name, least in {**low, "cache_positions": 0}.items():
             if getattr(self, name) < least:
                 raise ConfigError(f"`{name}` is {getattr(self, name)}; allowed: {least} or more")

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.agent import Agent
+from zelkova.agents import kernels
+from zelkova.agents.agent import Agent, SearchResult
 from zelkova.games import Game
-from zelkova.games.single import Single
 from zelkova.replay.episode import Episode
-from zelkova.search import SearchResult
 from zelkova.selfplay.config import SelfPlayConfig
 
 
@@ -49,7 +48,6 @@ class Group:
         """
         self.game, self.agent, self.config = game, agent, config
         self.rng = np.random.default_rng(seed)
-        self._rules = Single(game)
         size = agent.batch
         self.states = np.zeros((size, game.words), np.uint64)
         self.began = np.zeros(size, np.int64)  # index in `past` of each game's first tick
@@ -80,7 +78,6 @@ class Group:
 
     def _move(self, result: SearchResult, ended: list[Episode]) -> None:
         """Record one tick, play it, and put new games where one ended."""
-        rows = np.arange(len(self.states))
         legal = np.where(np.arange(result.actions.shape[1])[None] < result.count[:, None], result.actions, -1)
         random_move = self.random_left > 0
         actions = self._choose(result, len(self.past) - self.began, random_move)
@@ -96,12 +93,17 @@ class Group:
             )
         )
         self.random_left -= random_move
-        for row in rows:
-            state = self.states[row : row + 1]
-            self._rules.step(state, int(actions[row]))
-            if self._rules.is_terminal(state):
-                ended.append(self._episode(row, self._rules.returns(state)))
-                self._begin(int(row))
+        over, outcome = (
+            np.zeros(len(actions), np.bool_),
+            np.zeros((len(actions), self.game.num_players), np.float32),
+        )
+        native = self.game.native
+        kernels.move_rows(
+            native.step, native.is_terminal, native.returns, self.states, actions, over, outcome
+        )
+        for row in np.flatnonzero(over).tolist():
+            ended.append(self._episode(row, outcome[row]))
+            self._begin(row)
 
     def _choose(
         self, result: SearchResult, age: NDArray[np.int64], random_move: NDArray[np.bool_]
@@ -110,11 +112,15 @@ class Group:
         draws = self.rng.random(len(age))
         inside = np.arange(result.actions.shape[1])[None] < result.count[:, None]
         visits = np.where(inside, result.visit_counts, 0).astype(np.float64)
-        weights = (visits / np.maximum(visits.max(axis=1, keepdims=True), 1)) ** (1.0 / self.config.temperature)
+        weights = (visits / np.maximum(visits.max(axis=1, keepdims=True), 1)) ** (
+            1.0 / self.config.temperature
+        )
         weights = np.where(random_move[:, None], inside.astype(np.float64), weights)
         total = np.cumsum(weights, axis=1)
         index = (total <= (draws * total[:, -1])[:, None]).sum(axis=1)
-        sampled = np.take_along_axis(result.actions, np.minimum(index, result.count - 1)[:, None], axis=1)[:, 0]
+        sampled = np.take_along_axis(result.actions, np.minimum(index, result.count - 1)[:, None], axis=1)[
+            :, 0
+        ]
         samples = random_move | (age < self.config.exploration_moves)
         return np.where(samples, sampled, result.action).astype(np.int32)
 
@@ -159,4 +165,6 @@ class Group:
         )
         names = [field.name for field in dataclasses.fields(Tick)]
         count = len(arrays["past_states"]) if "past_states" in arrays else 0
-        self.past = [Tick(**{name: arrays[f"past_{name}"][index].copy() for name in names}) for index in range(count)]
+        self.past = [
+            Tick(**{name: arrays[f"past_{name}"][index].copy() for name in names}) for index in range(count)
+        ]

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.agents.agent import Agent
-from zelkova.agents.rules_model import Evaluator
 from zelkova.games import Game
 from zelkova.replay.episode import Episode
-from zelkova.search import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.group import Group
 
@@ -24,15 +22,12 @@ from zelkova.selfplay.group import Group
 class SelfPlay:
     """All groups of a run."""
 
-    def __init__(
-        self, game: Game, engines: list[Evaluator], search: SearchConfig, config: SelfPlayConfig, seed: int
-    ) -> None:
+    def __init__(self, game: Game, agents: list[Agent], config: SelfPlayConfig, seed: int) -> None:
         """Start the games.
 
         Args:
             game: the rules.
-            engines: one a group.
-            search: how every move is searched.
+            agents: one a group, each with an engine of its own and a batch of its share of the games.
             config: the layout.
             seed: of the run.
         """
@@ -41,16 +36,7 @@ class SelfPlay:
         self.busy_seconds = 0.0  # of these, at least one evaluation was running
         self.moves = 0
         seeds = np.random.SeedSequence([seed, 1]).spawn(config.groups)
-        self.groups = [
-            Group(
-                game,
-                Agent(game, engine, search, batch=config.games // config.groups, cache=config.cache_positions),
-                config,
-                seeds[index],
-                index,
-            )
-            for index, engine in enumerate(engines)
-        ]
+        self.groups = [Group(game, agent, config, seeds[index], index) for index, agent in enumerate(agents)]
         self._pool = ThreadPoolExecutor(config.groups, thread_name_prefix="selfplay")
 
     def close(self) -> None:

@@ -1,0 +1,110 @@
+"""Makes an agent of a run's checkpoint: the file describes its game, its network and how it searches."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from zelkova import games
+from zelkova.agents.agent import Agent
+from zelkova.errors import CheckpointError, ZelkovaError
+from zelkova.networks.build import build_network
+from zelkova.networks.config import NetworkConfig
+from zelkova.networks.inference import make_engine, resolve_device
+from zelkova.networks.weights import fill_module, load_weights
+from zelkova.search.config import SearchConfig
+
+CHECKPOINTS = "checkpoints"
+
+
+def describe(game: games.Game, network: NetworkConfig, search: SearchConfig, acting: str) -> dict[str, str]:
+    """Say in words what load_agent needs to know; a checkpoint carries it as metadata.
+
+    Args:
+        game, network, search: what the agent is made of.
+        acting: prefix of the tensors that play.
+    """
+    options = dataclasses.asdict(game.options) if game.options is not None else {}
+    return {
+        "game": game.source,
+        "game_options": json.dumps(options, sort_keys=True),
+        "network": json.dumps(dataclasses.asdict(network), sort_keys=True),
+        "search": json.dumps(dataclasses.asdict(search), sort_keys=True),
+        "acting": acting,
+    }
+
+
+def find_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any], dict[str, str]]:
+    """Find the newest intact checkpoint of a run, or read the file that is named.
+
+    Args:
+        path: a run's folder, or a checkpoint file.
+    Returns:
+        its path, tensors and description.
+    Raises:
+        CheckpointError: nothing there can be read; the message says what was tried.
+    """
+    place = Path(path)
+    if place.is_file():
+        return (place, *load_weights(place))
+    files = sorted((place / CHECKPOINTS).glob("*.safetensors"), reverse=True)
+    refused = []
+    for file in files:
+        try:
+            return (file, *load_weights(file))
+        except CheckpointError as error:
+            refused.append(str(error))
+    if refused:
+        raise CheckpointError(f"no checkpoint of {place} can be read: " + "; ".join(refused))
+    what = f"has no {CHECKPOINTS}/*.safetensors" if place.is_dir() else "does not exist"
+    raise CheckpointError(f"{place} {what}; allowed: a run's folder or a checkpoint; next: zelkova train")
+
+
+def load_agent(
+    path: str | Path,
+    *,
+    num_simulations: int | None = None,
+    batch: int = 1,
+    threads: int = 1,
+    device: str = "auto",
+    cache: int = 65536,
+    **search: Any,
+) -> Agent:
+    """Load an agent as it plays outside training: without noise unless asked, and with a budget of its own.
+
+    Args:
+        path: a run's folder (its newest intact checkpoint) or a checkpoint file.
+        num_simulations: a move's budget; that of the training where None.
+        batch: positions searched at a time.
+        threads: that one network call may use on a CPU.
+        device: "auto", "cpu", "cuda", ...
+        cache: positions whose evaluation is kept.
+        **search: other fields of SearchConfig to change.
+    Raises:
+        CheckpointError: the file is missing, damaged or foreign.
+        GameError: the game that it names can't be loaded.
+    """
+    file, tensors, words = find_checkpoint(path)
+    try:
+        game = games.load(words["game"], json.loads(words["game_options"]))
+        network = NetworkConfig(**json.loads(words["network"]))
+        kept = {**json.loads(words["search"]), "gumbel_scale": 0.0, "dirichlet_fraction": 0.0, **search}
+        prefix = words["acting"]
+    except ZelkovaError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"{file} does not describe an agent ({error!r}); next: name a run's checkpoint"
+        ) from error
+    if num_simulations is not None:
+        kept["num_simulations"] = num_simulations
+    module = build_network(
+        network, game.observation_shape, game.num_actions, game.num_players, game.has_draws
+    )
+    acting = {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    fill_module(module, acting, file)
+    place, _ = resolve_device(device)
+    engine = make_engine(
+        module.eval(), game.observation_shape, device=place, max_batch=batch, threads=threads
+    )
+    return Agent(game, engine, SearchConfig(**kept), batch=batch, cache=cache)

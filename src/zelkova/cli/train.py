@@ -1,0 +1,179 @@
+"""`zelkova train`: raise an agent, or go on with a run."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from zelkova.cli import console
+from zelkova.cli.options import Device, Json, Overrides, Seed, Size, as_overrides
+from zelkova.errors import ConfigError
+
+if TYPE_CHECKING:
+    from zelkova.config import RunConfig
+    from zelkova.train import Run
+
+SHOWN = {  # what the progress line shows of a round
+    "games": "games",
+    "selfplay/positions_per_s": "positions/s",
+    "learn/policy_loss": "policy loss",
+    "learn/value_loss": "value loss",
+}
+
+
+class Stop:
+    """Ctrl-C once: finish the round, save, leave; twice: leave at once, with the last checkpoint intact."""
+
+    def __init__(self) -> None:
+        self.is_asked = False
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        """Take a signal in."""
+        if self.is_asked:
+            raise KeyboardInterrupt
+        self.is_asked = True
+        console.note("\nstopping: this round is finished and saved first; once more stops at once")
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[Stop]:
+    """Listen to Ctrl-C and to SIGTERM while the block lasts."""
+    stop = Stop()
+    before = {number: signal.signal(number, stop.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def train(
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="PRESET|GAME|FILE", help="A preset, a game, or a .toml or .py file."),
+    ] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with this run's folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of a new run; runs/PRESET where not given.")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop after so many minutes.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many optimiser steps in all.")
+    ] = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    size: Size = None,
+    device: Device = None,
+    json: Json = None,
+) -> None:
+    """Raise an agent from the rules and results alone. Ctrl-C saves and says how to go on."""
+    from zelkova.cli.figures import Figures
+
+    if (source is None) == (resume is None):
+        raise ConfigError("give either a preset, game or file to begin with, or --resume RUN to go on")
+    given = as_overrides(overrides, seed=seed, size=size, device=device)
+    with Figures(json) as figures, open_run(source, resume, out, given) as run:
+        wheel = run.wheel
+        console.note(
+            f"{wheel.game.name} on {wheel.device} ({wheel.device_reason}), network by {wheel.engines[0].name}"
+        )
+        console.note(
+            "compiling what this machine has not compiled yet: a minute at the first start, then nothing"
+        )
+        wheel.warm_up()
+        spend(run, minutes, steps)
+        for name, value in run.last_metrics.items():
+            figures.add(name if "/" in name else f"train/{name}", value, run=str(run.folder))
+
+
+@contextmanager
+def open_run(
+    source: str | None, resume: Path | None, out: Path | None, overrides: list[str]
+) -> "Iterator[Run]":
+    """Begin a run or go on with one, alone in its folder.
+
+    Raises:
+        ConfigError: a setting is refused, or the folder of a new run holds one already.
+        CheckpointError: another process works there, or there is nothing to go on from.
+    """
+    from zelkova.config import load_config
+    from zelkova.learning.checkpoint import make_folder
+    from zelkova.learning.lock import RunLock
+
+    if resume is not None:
+        if out is not None:
+            raise ConfigError(
+                "--out names the folder of a new run; --resume goes on in its own; give one of them"
+            )
+        if not (resume / "config.toml").is_file():
+            raise ConfigError(
+                f"{resume} is no run: it has no config.toml; next: give the folder that --out named"
+            )
+        config, folder = load_config(str(resume / "config.toml"), overrides), resume
+    else:
+        assert source is not None
+        config = load_config(source, overrides)
+        folder = out or free_folder(Path("runs") / Path(config.preset).stem)
+        if (folder / "config.toml").exists():
+            raise ConfigError(
+                f"{folder} holds a run already; next: zelkova train --resume {folder}, or another --out"
+            )
+    make_folder(folder)
+    with RunLock(folder), built(config, folder) as run:
+        if resume is None:
+            run.begin()
+        else:
+            for message in run.resume():
+                console.note(f"passed over: {message}")
+            console.note(f"going on at round {run.wheel.round}, step {run.wheel.learner.steps}")
+        yield run
+
+
+@contextmanager
+def built(config: "RunConfig", folder: Path) -> "Iterator[Run]":
+    """Set a run up and let its threads go at the end."""
+    from zelkova.train import Run
+
+    run = Run(config, folder)
+    try:
+        yield run
+    finally:
+        run.wheel.close()
+
+
+def free_folder(wanted: Path) -> Path:
+    """Give the folder, or the first of folder-2, folder-3, ... that is not there."""
+    folder, number = wanted, 1
+    while folder.exists():
+        number += 1
+        folder = wanted.with_name(f"{wanted.name}-{number}")
+    return folder
+
+
+def spend(run: "Run", minutes: float | None, steps: int | None) -> None:
+    """Train until a limit or a signal, showing how it goes."""
+    from zelkova.train import Limits, train
+
+    with stop_on_signals() as stop, console.Progress("training") as progress:
+
+        def watch(metrics: dict[str, float], done: float) -> None:
+            if "eval/elo" in metrics:
+                scores = ", ".join(
+                    f"{value:.0%} against {name.removeprefix('eval/score_').replace('_', ':')}"
+                    for name, value in metrics.items()
+                    if name.startswith("eval/score_")
+                )
+                progress.say(f"round {metrics['round']:.0f}: {scores}; Elo {metrics['eval/elo']:.0f}")
+            figures = {word: metrics[name] for name, word in SHOWN.items() if name in metrics}
+            progress.update(done, {"round": metrics["round"], **figures})
+
+        train(run, Limits(minutes, steps), watch, lambda: stop.is_asked)
+    where = run.folder
+    console.result(
+        f"{where}: round {run.wheel.round}, step {run.wheel.learner.steps}, {run.wheel.games} games"
+    )
+    console.note(f"go on with: zelkova train --resume {where}; play it: zelkova play {where}")

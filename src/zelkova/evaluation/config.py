@@ -1,0 +1,54 @@
+"""Options of matches and of the ratings that a training run gives its checkpoints."""
+
+import dataclasses
+
+from zelkova.errors import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class MatchConfig:
+    """How many games, from which openings."""
+
+    games: int = 200  # rounded up to a multiple of the game's players, so that seats balance
+    seed: int = 0  # of openings and of the players' own chance
+    opening_plies: int | None = None  # most random plies before the players take over; None: see match.py
+    parallel: int = 256  # most games in play at once
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range.
+
+        Raises:
+            ConfigError: names the option.
+        """
+        for name, low in (("games", 1), ("seed", 0), ("opening_plies", 0), ("parallel", 1)):
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ConfigError(f"option `{name}` of a match is {value}; allowed: {low} or more")
+
+
+@dataclasses.dataclass(frozen=True)
+class RatingConfig:
+    """The small gauntlet by which a run rates its checkpoints as it goes."""
+
+    opponents: tuple[str, ...] = ("random", "uct:100", "uct:1000")  # weakest first; the first is Elo 0
+    games: int = 40  # against each opponent
+    every_rounds: int = 10  # rounds of training between ratings; 0: never
+    num_simulations: int = 64  # a move of the checkpoint
+    opening_plies: int = 2  # most random plies before the players take over
+    ladder_games: int = 64  # between neighbouring opponents, once a run
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range.
+
+        Raises:
+            ConfigError: names the option.
+        """
+        for name, low in (("games", 1), ("every_rounds", 0), ("num_simulations", 1), ("ladder_games", 1)):
+            if getattr(self, name) < low:
+                raise ConfigError(f"rating.{name} is {getattr(self, name)}; allowed: {low} or more")
+        if self.opening_plies < 0:
+            raise ConfigError(f"rating.opening_plies is {self.opening_plies}; allowed: 0 or more")
+        if len(set(self.opponents)) != len(self.opponents) or not self.opponents:
+            raise ConfigError(
+                f"rating.opponents is {self.opponents}; allowed: different players, at least one"
+            )

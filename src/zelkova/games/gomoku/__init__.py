@@ -1,0 +1,1 @@
+"""Gomoku: stones on an empty board; a line of five of one's own wins."""

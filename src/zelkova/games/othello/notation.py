@@ -1,0 +1,27 @@
+"""Othello's moves as text: column letter and row number, a1 at the upper left; or pass."""
+
+from typing import Any
+
+from zelkova.errors import NotationError
+from zelkova.games.grid import cell_to_text, text_to_cell
+
+
+def action_to_text(game: Any, state: Any, action: int) -> str:
+    """Write a cell, such as d3, or pass."""
+    size = game.options.size
+    return "pass" if action == size * size else cell_to_text(action, size, size, from_top=True)
+
+
+def text_to_action(game: Any, state: Any, text: str) -> int:
+    """Read a cell or pass.
+
+    Raises:
+        NotationError: the text is neither.
+    """
+    size = game.options.size
+    if text.strip().lower() == "pass":
+        return int(size * size)
+    try:
+        return text_to_cell(text, size, size, from_top=True)
+    except NotationError as error:
+        raise NotationError(f"{error}; or pass") from None

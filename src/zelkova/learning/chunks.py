@@ -1,0 +1,117 @@
+"""The replay on disk: one checked safetensors file a round, enough of them to fill the window again.
+
+They are written before the checkpoint of the same round and let go after it, so that each checkpoint
+that can be gone on from finds its positions.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from zelkova.errors import CheckpointError, ShapeError
+from zelkova.learning.checkpoint import make_folder, numbered_files
+from zelkova.networks.weights import load_weights, save_weights
+from zelkova.replay.buffer import ReplayBuffer
+from zelkova.replay.episode import Episode
+from zelkova.replay.packing import pack_episodes, unpack_episodes
+
+KIND = "zelkova replay 1"  # changes when older files can't be read any more
+
+
+class ChunkStore:
+    """A folder of chunks NNNNNNNN.safetensors, numbered like the checkpoints."""
+
+    def __init__(self, folder: Path) -> None:
+        """Look at a folder, which is made at the first save."""
+        self.folder = folder
+        self._ends: dict[int, int] = {}  # number of the first position after each chunk saved or read here
+
+    def path(self, number: int) -> Path:
+        """Name the file of a round."""
+        return self.folder / f"{number:08d}.safetensors"
+
+    def save(self, number: int, episodes: Sequence[Episode], first: int) -> Path:
+        """Write the games of a round, in the order in which they entered the buffer.
+
+        Args:
+            number: the round.
+            episodes: one game or more.
+            first: positions that entered the replay before them.
+        Raises:
+            CheckpointError: it can't be written; nothing else changed.
+        """
+        make_folder(self.folder)
+        tensors = {name: torch.from_numpy(array) for name, array in pack_episodes(episodes).items()}
+        save_weights(self.path(number), tensors, {"replay": json.dumps({"kind": KIND, "first": first})})
+        self._ends[number] = first + sum(episode.num_recorded for episode in episodes)
+        return self.path(number)
+
+    def load(self, number: int) -> tuple[list[Episode], int]:
+        """Read a round's games, and how many positions came before them.
+
+        Args:
+            number: the round.
+        Raises:
+            CheckpointError: the file is missing, damaged or foreign; the message names it.
+        """
+        path = self.path(number)
+        tensors, metadata = load_weights(path)
+        try:
+            own = json.loads(metadata.get("replay", "{}"))
+            if own.get("kind") != KIND:
+                raise CheckpointError(f"{path} is no replay chunk of this version; expected {KIND!r}")
+            episodes = unpack_episodes({name: tensor.numpy() for name, tensor in tensors.items()})
+            first = int(own["first"])
+        except (ShapeError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise CheckpointError(f"{path} is damaged: {error}; use an older checkpoint") from error
+        self._ends[number] = first + sum(episode.num_recorded for episode in episodes)
+        return episodes, first
+
+    def fill(self, buffer: ReplayBuffer, number: int, total: int) -> None:
+        """Fill a buffer as it was after a round, bit for bit.
+
+        Later chunks are left alone: the run will write them again. Damage to a chunk that is
+        outside the window does no harm.
+
+        Args:
+            buffer: emptied first.
+            number: the round, that of the checkpoint.
+            total: positions that had entered the replay by then, as the checkpoint says.
+        Raises:
+            CheckpointError: a chunk within the window is missing or damaged; the message names it.
+        """
+        buffer.start_at(0)
+        problem: CheckpointError | None = None
+        for chunk in [n for n in numbered_files(self.folder) if n <= number]:
+            try:
+                episodes, first = self.load(chunk)
+            except CheckpointError as error:
+                problem = error
+                continue
+            if first != buffer.total_added:
+                buffer.start_at(first)
+            for episode in episodes:
+                buffer.add(episode)
+        window = buffer.config.window(total)
+        if buffer.total_added != total or len(buffer) != window:
+            raise problem or CheckpointError(
+                f"{self.folder} lacks positions: round {number} needs {total - window} to {total - 1}, found"
+                f" {buffer.first} to {buffer.total_added - 1}; copy the missing chunks back, or go on from"
+                " another checkpoint"
+            )
+
+    def prune(self, first: int) -> list[Path]:
+        """Let go of chunks that end before a position; call it once the new checkpoint is complete.
+
+        Args:
+            first: number of the oldest position that any checkpoint needs (CheckpointStore.replay_first).
+        Returns:
+            the files that are gone.
+        """
+        gone = [self.path(number) for number, end in self._ends.items() if end <= first]
+        self._ends = {number: end for number, end in self._ends.items() if end > first}
+        for path in gone:
+            path.unlink(missing_ok=True)
+        return gone

@@ -1,0 +1,91 @@
+"""How the network learns, as one frozen dataclass."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from zelkova.errors import ConfigError, hint
+
+Optimizer = Literal["adamw", "sgd"]
+Schedule = Literal["constant", "cosine", "step", "inverse_sqrt"]
+Precision = Literal["auto", "float32", "bfloat16"]
+
+INFINITE = math.inf
+
+
+@dataclass(frozen=True)
+class LearningConfig:
+    """Optimiser, schedule, losses and precision. Schedules count steps, never seconds.
+
+    Raises:
+        ConfigError: an unknown word or a number out of range.
+    """
+
+    batch_size: int = 512  # positions a step
+    samples_per_position: float = 4.0  # how often a position is drawn on average, whatever the speed
+    optimizer: Optimizer = "adamw"
+    learning_rate: float = 2e-3  # highest rate, reached after the warm-up
+    weight_decay: float = 1e-4  # on weights of two dimensions or more; adamw: decoupled, times the rate
+    momentum: float = 0.9  # of sgd
+    schedule: Schedule = "constant"  # after the warm-up; see schedule.learning_rate
+    warmup_steps: int = 100  # the rate rises linearly over these
+    decay_steps: int = 10_000  # cosine: steps to the end; step: steps between; inverse_sqrt: steps held
+    decay_factor: float = 0.1  # step: factor at each; cosine: rate at the end as a share of the highest
+    value_mix: float = 0.5  # w: value loss = (1 - w) * outcome part + w * root value part
+    value_weight: float = 1.0  # of the value loss beside the policy loss
+    root_value_weight: float = 1.0  # of the squared error within the value loss
+    grad_clip: float = 5.0  # largest norm of the gradient; 0: not clipped
+    precision: Precision = "auto"  # of the forward and backward pass; auto: bfloat16 where it is native
+    ema_decay: float = 0.0  # the weights that act are a running mean with this decay; 0: the newest
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be."""
+        for name, words in (("optimizer", Optimizer), ("schedule", Schedule), ("precision", Precision)):
+            given = getattr(self, name)
+            if given not in get_args(words):
+                raise ConfigError(f"unknown learning.{name} `{given}`; {hint(str(given), get_args(words))}")
+        for name, least in (("batch_size", 1), ("warmup_steps", 0), ("decay_steps", 1)):
+            self._check(name, int, least, INFINITE)
+        for name in ("weight_decay", "value_weight", "root_value_weight", "grad_clip"):
+            self._check(name, float, 0.0, INFINITE)
+        for name in ("value_mix", "decay_factor", "momentum", "ema_decay"):
+            self._check(name, float, 0.0, 1.0)
+        for name in ("learning_rate", "samples_per_position"):
+            self._check(name, float, 0.0, INFINITE)
+            if getattr(self, name) == 0.0:
+                raise ConfigError(f"learning.{name} is 0; allowed: numbers above 0")
+        for name in ("momentum", "ema_decay"):
+            if getattr(self, name) == 1.0:
+                raise ConfigError(f"learning.{name} is 1, which never moves; allowed: 0 up to below 1")
+
+    def _check(self, name: str, kind: type[Any], least: float, most: float) -> None:
+        """Refuse a number of another type or out of range; whole numbers pass as floats."""
+        value = getattr(self, name)
+        allowed = (int,) if kind is int else (int, float)
+        if isinstance(value, bool) or not isinstance(value, allowed) or not least <= value <= most:
+            noun = "whole numbers" if kind is int else "numbers"
+            top = "" if most == INFINITE else f" to {most:g}"
+            raise ConfigError(f"learning.{name} is {value!r}; allowed: {noun} from {least:g}{top}")
+        if math.isinf(value):
+            raise ConfigError(f"learning.{name} is infinite; allowed: finite numbers")
+
+
+@dataclass(frozen=True)
+class CheckpointConfig:
+    """When a run is saved, and what stays on disk.
+
+    Raises:
+        ConfigError: a number out of range.
+    """
+
+    every_rounds: int = 5  # rounds between checkpoints; what is lost at worst when a run is killed
+    keep: int = 3  # newest checkpoints that stay; the run can go on from any of them
+    milestone_rounds: int = 0  # checkpoints whose round this divides stay for good; 0: none
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range."""
+        for name, least in (("every_rounds", 1), ("keep", 1), ("milestone_rounds", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(
+                    f"checkpoint.{name} is {getattr(self, name)}; allowed: whole numbers from {least}"
+                )

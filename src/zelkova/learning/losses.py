@@ -1,0 +1,133 @@
+"""What is minimised: the policy's cross-entropy over legal actions and the two-part value loss.
+
+All in float32. Logits come in raw: each softmax is taken once, here, as a log-softmax, so that a
+confident mistake keeps its full gradient.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from zelkova.errors import ShapeError
+from zelkova.networks.outcome import MASKED, outcome_values
+
+
+class PolicyLoss(NamedTuple):
+    """Means over the batch."""
+
+    loss: Tensor  # cross-entropy of the target and the network's policy, nats
+    entropy: Tensor  # of the network's policy over legal actions, nats
+    target_entropy: Tensor  # of the target: the cross-entropy can't go below it, nats
+    agreement: Tensor  # share of positions where both like the same action best
+
+
+class ValueLoss(NamedTuple):
+    """Means over the batch."""
+
+    loss: Tensor  # (1 - w) * outcome + w * weight * root_value
+    outcome: Tensor  # cross-entropy of the outcome's distribution, nats
+    root_value: Tensor  # squared error of the value vector, summed over seats, as a share of the range
+    accuracy: Tensor  # share of positions whose likeliest outcome is the one that came
+    error: Tensor  # mean distance to z = (1 - w) outcome + w root value, as a share of the range
+
+
+class ValueSettings(NamedTuple):
+    """What value_loss must know beside its tensors."""
+
+    return_range: tuple[float, float]  # lowest and highest return of the game
+    has_draws: bool  # False: the draw outcome can't happen
+    mix: float  # w in [0, 1], the root value's share
+    root_value_weight: float = 1.0  # of the squared error; 1 is as steep as the cross-entropy at an even
+    # position of two players
+
+
+def policy_loss(policy_logits: Tensor, legal: Tensor, policy: Tensor) -> PolicyLoss:
+    """Compare the network's policy over the legal actions with a target over them.
+
+    Logits of illegal actions are never read.
+
+    Args:
+        policy_logits: [B, A] float32.
+        legal: [B, M] int64, -1 at the padding; one legal action a row at least.
+        policy: [B, M] float32, sums to 1, 0 at the padding.
+    Raises:
+        ShapeError: the shapes do not fit together.
+    """
+    if policy_logits.ndim != 2 or legal.ndim != 2 or policy.shape != legal.shape:
+        raise _wrong(policy_logits=policy_logits, legal=legal, policy=policy)
+    if policy_logits.shape[0] != legal.shape[0]:
+        raise _wrong(policy_logits=policy_logits, legal=legal, policy=policy)
+    padding = legal < 0
+    chosen = policy_logits.gather(1, legal.clamp(min=0)).masked_fill(padding, -torch.inf)
+    log_probs = torch.log_softmax(chosen, dim=1).masked_fill(padding, 0.0)
+    with torch.no_grad():
+        entropy = -(log_probs.exp() * log_probs).sum(1).mean()  # the padding adds 1 * 0
+        target_entropy = -torch.special.xlogy(policy, policy).sum(1).mean()
+        agreement = (chosen.argmax(1) == policy.argmax(1)).float().mean()
+    return PolicyLoss(-(policy * log_probs).sum(1).mean(), entropy, target_entropy, agreement)
+
+
+def value_loss(
+    outcome_logits: Tensor,
+    outcome: Tensor,
+    root_values: Tensor,
+    alive: Tensor | None,
+    settings: ValueSettings,
+) -> ValueLoss:
+    """Compare the distribution over outcomes, and the value vector it stands for, with their targets.
+
+    Args:
+        outcome_logits: [B, P + 1] float32, the draw last, network's view.
+        outcome: [B, P + 1] float32 shares of each outcome, sum to 1.
+        root_values: [B, P] float32 in the return range.
+        alive: [B, P] bool, seats that can still win; None: all.
+        settings: the game's range and draws, and the weights of the parts.
+    Raises:
+        ShapeError: the shapes do not fit together.
+    Source: mixing outcome and root value as in z = (1 - w) outcome + w nu; here each part has the
+        loss that fits it: a cross-entropy for what came, a squared error for what was estimated.
+    """
+    players = outcome_logits.shape[1] - 1 if outcome_logits.ndim == 2 else 0
+    if players < 1 or outcome.shape != outcome_logits.shape or root_values.shape != (len(outcome), players):
+        raise _wrong(outcome_logits=outcome_logits, outcome=outcome, root_values=root_values)
+    if players > 1 and not settings.has_draws:
+        outcome_logits = torch.cat([outcome_logits[:, :players], outcome_logits[:, players:] * 0 + MASKED], 1)
+    if alive is not None:
+        if alive.shape != root_values.shape:
+            raise _wrong(outcome_logits=outcome_logits, alive=alive)
+        dead = torch.nn.functional.pad(~alive, (0, 1))
+        outcome_logits = outcome_logits.masked_fill(dead, MASKED)
+    log_probs = torch.log_softmax(outcome_logits, dim=1)
+    unit = (0.0, 1.0)  # values as shares of the range, so that no game's range sets the scale of the loss
+    values = outcome_values(log_probs.exp(), unit)
+    low, high = settings.return_range
+    searched = (root_values - low) / (high - low)
+    outcome_part = -(outcome * log_probs).sum(1).mean()
+    root_part = (values - searched).square().sum(1).mean()
+    mix = settings.mix
+    with torch.no_grad():
+        accuracy = (outcome_logits.argmax(1) == outcome.argmax(1)).float().mean()
+        error = (values - mix_values(outcome_values(outcome, unit), searched, mix)).abs().mean()
+    total = (1.0 - mix) * outcome_part + mix * settings.root_value_weight * root_part
+    return ValueLoss(total, outcome_part, root_part, accuracy, error)
+
+
+def mix_values(outcome: Tensor, root_values: Tensor, mix: float) -> Tensor:
+    """Mix what came with what the search thought: z = (1 - w) outcome + w root value.
+
+    Args:
+        outcome: [B, P] returns.
+        root_values: [B, P] on the same scale.
+        mix: w.
+    """
+    return (1.0 - mix) * outcome + mix * root_values
+
+
+def _wrong(**tensors: Tensor) -> ShapeError:
+    """Name the shapes that do not fit together."""
+    given = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in tensors.items())
+    return ShapeError(
+        f"{given} do not fit together; allowed: policy_logits [B, A], legal and policy [B, M],"
+        " outcome_logits and outcome [B, P + 1], root_values and alive [B, P]"
+    )

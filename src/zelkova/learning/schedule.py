@@ -1,0 +1,49 @@
+"""The learning rate by step, and how many steps a number of positions calls for. Nothing reads a clock."""
+
+import math
+
+from zelkova.learning.config import LearningConfig
+
+
+def learning_rate(config: LearningConfig, step: int) -> float:
+    """Give the rate of a step.
+
+    A linear warm-up over `warmup_steps` reaches `learning_rate`; with d steps since, D = decay_steps
+    and f = decay_factor it goes on as
+
+    * constant: 1;
+    * cosine: f + (1 - f) (1 + cos(pi min(d / D, 1))) / 2;
+    * step: f to the power floor(d / D);
+    * inverse_sqrt: 1 up to D, then sqrt(D / d): for runs whose end is not known
+
+    times `learning_rate`.
+
+    Args:
+        config: the settings.
+        step: 0 for the first.
+    Source: cosine: Loshchilov and Hutter 2017; inverse square root: Vaswani et al. 2017, section 5.3.
+    """
+    peak, since = config.learning_rate, step - config.warmup_steps
+    if since < 0:
+        return peak * (step + 1) / (config.warmup_steps + 1)
+    if config.schedule == "cosine":
+        part = 0.5 * (1.0 + math.cos(math.pi * min(since / config.decay_steps, 1.0)))
+        return peak * (config.decay_factor + (1.0 - config.decay_factor) * part)
+    if config.schedule == "step":
+        return peak * config.decay_factor ** (since // config.decay_steps)
+    if config.schedule == "inverse_sqrt":
+        return peak * math.sqrt(config.decay_steps / max(since, config.decay_steps))
+    return peak
+
+
+def steps_due(config: LearningConfig, positions: int, steps: int) -> int:
+    """Say how many steps to take now, so that the ratio of samples to positions stays as set.
+
+    Args:
+        config: batch_size and samples_per_position.
+        positions: how many ever entered the replay.
+        steps: how many steps were ever taken.
+    Returns:
+        0 or more; what is left of a step is carried over by these very counters.
+    """
+    return max(0, math.floor(positions * config.samples_per_position / config.batch_size) - steps)

@@ -1,0 +1,51 @@
+"""How much of the past is trained on."""
+
+from dataclasses import dataclass
+
+from zelkova.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class ReplayConfig:
+    """Size of the replay and how its window grows.
+
+    The window is all positions until `min_window` of them came, and from then on
+
+        min_window * (1 + window_scale * ((total / min_window) ** window_exponent - 1) / window_exponent)
+
+    but never more than `capacity`: early, weak games are forgotten quickly and later ones kept
+    longer. `window_scale = 1` and `window_exponent = 1` keep everything up to the capacity.
+
+    Raises:
+        ConfigError: a size or exponent out of range.
+    Source: KataGo (Wu 2019), appendix C, replay window.
+    """
+
+    capacity: int = 200_000  # positions held at most
+    min_window: int = 20_000  # positions before the window begins to lag behind; capacity = fixed window
+    window_exponent: float = 0.75  # in (0, 1]
+    window_scale: float = 0.4  # in (0, 1]: share of the first new positions by which the window grows
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be."""
+        if type(self.capacity) is not int or self.capacity < 1:
+            raise ConfigError(f"replay.capacity is {self.capacity!r}; allowed: a whole number of 1 or more")
+        if type(self.min_window) is not int or self.min_window < 1:
+            raise ConfigError(
+                f"replay.min_window is {self.min_window!r}; allowed: a whole number of 1 or more"
+            )
+        for name in ("window_exponent", "window_scale"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0.0 < value <= 1.0:
+                raise ConfigError(f"replay.{name} is {value!r}; allowed: a number above 0, 1 at most")
+
+    def window(self, total: int) -> int:
+        """How many of the newest positions are trained on once `total` have come.
+
+        It never grows faster than `total`, so a position that left the window never comes back.
+        """
+        if total <= self.min_window:
+            return min(total, self.capacity)
+        ratio = (total / self.min_window) ** self.window_exponent
+        grown = self.min_window * (1.0 + self.window_scale * (ratio - 1.0) / self.window_exponent)
+        return min(int(grown + 1e-6), self.capacity)  # rounding never costs a position

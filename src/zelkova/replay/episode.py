@@ -1,0 +1,84 @@
+"""One finished game as arrays: what self-play hands to the buffer and what a chunk holds."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.errors import ShapeError
+
+POLICY_SUM_TOLERANCE = 1e-3  # a float32 policy sums to 1 within this
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """A game from its first searched position to its last.
+
+    Raises:
+        ShapeError: an array has another shape or dtype, or a recorded row has no legal action or a
+            policy that is negative or does not sum to 1.
+    """
+
+    seed: int  # the game's number in the run: games enter the replay in this order
+    states: NDArray[np.uint64]  # [T, words] records of the positions
+    to_play: NDArray[np.int8]  # [T] whose move, 0..P-1
+    actions: NDArray[np.int32]  # [T] the action played
+    legal: NDArray[np.int32]  # [T, M] legal actions, padded with -1 behind
+    policy: NDArray[np.float32]  # [T, M] policy target aligned to legal, sums to 1, 0 at the padding
+    root_values: NDArray[np.float32]  # [T, P] value after search, absolute seats, in RETURN_RANGE
+    returns: NDArray[np.float32]  # [P] the game's outcome, absolute seats
+    recorded: NDArray[np.bool_]  # [T] False: never trained on
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together."""
+        moves = self.actions.shape[0] if self.actions.ndim == 1 else -1
+        width = self.legal.shape[1] if self.legal.ndim == 2 else -1
+        words = self.states.shape[1] if self.states.ndim == 2 else -1
+        players = self.returns.shape[0] if self.returns.ndim == 1 else -1
+        expected: dict[str, tuple[type[np.generic], tuple[int, ...]]] = {
+            "states": (np.uint64, (moves, words)),
+            "to_play": (np.int8, (moves,)),
+            "actions": (np.int32, (moves,)),
+            "legal": (np.int32, (moves, width)),
+            "policy": (np.float32, (moves, width)),
+            "root_values": (np.float32, (moves, players)),
+            "returns": (np.float32, (players,)),
+            "recorded": (np.bool_, (moves,)),
+        }
+        for name, (dtype, shape) in expected.items():
+            array: NDArray[np.generic] = getattr(self, name)
+            if array.dtype != dtype or array.shape != shape:
+                raise ShapeError(
+                    f"episode {self.seed}: {name} is {array.dtype}{list(array.shape)}; expected"
+                    f" {np.dtype(dtype)}{list(shape)} (T from actions, words from states, M from legal,"
+                    " P from returns)"
+                )
+        self._check_rows(players)
+
+    def _check_rows(self, players: int) -> None:
+        """Refuse recorded rows that can't be trained on; P is `players`."""
+        rows = self.recorded
+        if not rows.any():
+            return
+        legal, policy, seats = self.legal[rows], self.policy[rows], self.to_play[rows]
+        wrong = np.abs(policy.sum(axis=1) - 1.0) > POLICY_SUM_TOLERANCE
+        wrong |= (policy < 0.0).any(axis=1) | (policy[:, :] * (legal < 0)).any(axis=1)
+        wrong |= ~np.isfinite(policy).all(axis=1) | ~np.isfinite(self.root_values[rows]).all(axis=1)
+        wrong |= (legal < 0).all(axis=1) | (seats < 0) | (seats >= players)
+        if wrong.any():
+            move = int(np.flatnonzero(rows)[np.argmax(wrong)])
+            raise ShapeError(
+                f"episode {self.seed}, move {move}: legal {self.legal[move].tolist()}, policy"
+                f" {self.policy[move].tolist()}, root values {self.root_values[move].tolist()}, to_play"
+                f" {int(self.to_play[move])}; a recorded move needs a legal action, a policy over legal"
+                f" actions that sums to 1, finite values and to_play in 0..{players - 1}"
+            )
+
+    @property
+    def num_recorded(self) -> int:
+        """How many positions are trained on."""
+        return int(np.count_nonzero(self.recorded))
+
+    def __len__(self) -> int:
+        """T, the number of moves."""
+        return int(self.actions.shape[0])

@@ -1,0 +1,69 @@
+"""A round of games as a few named arrays and back: the form in which a replay chunk is written.
+
+Which file they go into, and how it is checked, is learning/'s; nothing is pickled.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.errors import ShapeError
+from zelkova.replay.episode import Episode
+
+MOVE_FIELDS = ("states", "to_play", "actions", "legal", "policy", "root_values", "recorded")
+
+
+def pack_episodes(episodes: Sequence[Episode]) -> dict[str, NDArray[np.generic]]:
+    """Lay games one behind the other.
+
+    Args:
+        episodes: one game or more, all of one width.
+    Returns:
+        the fields of Episode with their moves joined, `returns` [E, P], `seed` int64[E] and `length`
+        int64[E] for E games.
+    Raises:
+        ShapeError: no game, or games of different widths.
+    """
+    widths = {(e.states.shape[1], e.legal.shape[1], e.returns.shape[0]) for e in episodes}
+    if len(widths) != 1:
+        raise ShapeError(
+            f"games of widths (words, legal actions, players) {sorted(widths)} can't be joined; allowed: one"
+        )
+    packed: dict[str, NDArray[np.generic]] = {
+        name: np.concatenate([getattr(episode, name) for episode in episodes]) for name in MOVE_FIELDS
+    }
+    packed["returns"] = np.stack([episode.returns for episode in episodes])
+    packed["seed"] = np.array([episode.seed for episode in episodes], np.int64)
+    packed["length"] = np.array([len(episode) for episode in episodes], np.int64)
+    return packed
+
+
+def unpack_episodes(packed: Mapping[str, NDArray[np.generic]]) -> list[Episode]:
+    """Take apart what pack_episodes joined.
+
+    Args:
+        packed: its answer.
+    Raises:
+        ShapeError: a field is missing, or the lengths do not add up.
+    """
+    known = {*MOVE_FIELDS, "returns", "seed", "length"}
+    if set(packed) != known:
+        raise ShapeError(f"packed games have the fields {sorted(packed)}; expected {sorted(known)}")
+    ends = np.cumsum(packed["length"].astype(np.int64))
+    moves = int(ends[-1]) if ends.size else 0
+    games = {packed[name].shape[0] for name in ("returns", "seed", "length")}
+    if len(games) != 1 or any(packed[name].shape[0] != moves for name in MOVE_FIELDS):
+        raise ShapeError(
+            f"packed games have {moves} moves by their lengths, but arrays of"
+            f" {[packed[name].shape[0] for name in MOVE_FIELDS]} moves and {sorted(games)} games"
+        )
+    pieces = {name: np.split(packed[name], ends[:-1]) for name in MOVE_FIELDS}
+    return [
+        Episode(
+            seed=int(packed["seed"][game]),
+            returns=packed["returns"][game],
+            **{name: pieces[name][game] for name in MOVE_FIELDS},
+        )
+        for game in range(ends.size)
+    ]

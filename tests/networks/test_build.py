@@ -1,0 +1,88 @@
+"""Networks of every kind and size: shapes, first answers, and that they learn."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from zelkova.errors import ConfigError, ShapeError
+from zelkova.networks.build import build_network
+from zelkova.networks.config import NetworkConfig
+
+SIZES = [((3, 6, 7), 7, 2), ((1, 3, 3), 9, 2), ((17, 8, 8), 192, 2), ((4, 1, 5), 3, 1), ((6, 7, 9), 11, 3)]
+
+
+@pytest.mark.parametrize("kind", ["residual", "mlp"])
+@pytest.mark.parametrize(("shape", "actions", "players"), SIZES)
+def test_fresh_network_answers_uniformly(
+    kind: str, shape: tuple[int, int, int], actions: int, players: int
+) -> None:
+    module = build_network(NetworkConfig(kind=kind, channels=8, blocks=1), shape, actions, players, True)  # type: ignore[arg-type]
+    policy, outcome = module(torch.rand(5, *shape))
+    assert policy.shape == (5, actions)
+    assert outcome.shape == (5, players + 1)
+    assert torch.allclose(torch.softmax(policy, 1), torch.full((5, actions), 1 / actions))
+    assert torch.allclose(torch.softmax(outcome, 1), torch.full((5, players + 1), 1 / (players + 1)))
+
+
+@pytest.mark.parametrize("kind", ["residual", "mlp"])
+def test_one_batch_is_overfitted(kind: str) -> None:
+    module = build_network(NetworkConfig(kind=kind, channels=16, blocks=2), (2, 4, 5), 6, 2, True)  # type: ignore[arg-type]
+    generator = torch.Generator().manual_seed(3)
+    planes = torch.randint(0, 2, (32, 2, 4, 5), generator=generator).float()
+    actions = torch.randint(0, 6, (32,), generator=generator)
+    winners = torch.randint(0, 3, (32,), generator=generator)
+    optimiser = torch.optim.Adam(module.parameters(), lr=0.01)
+    for _ in range(80):
+        policy, outcome = module(planes)
+        loss = functional.cross_entropy(policy, actions) + functional.cross_entropy(outcome, winners)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    module.eval()
+    policy, outcome = module(planes)
+    assert (policy.argmax(1) == actions).all()
+    assert (outcome.argmax(1) == winners).all()
+
+
+def test_draw_is_masked_where_the_game_has_none() -> None:
+    for kind in ("residual", "mlp"):
+        module = build_network(NetworkConfig(kind=kind), (2, 3, 3), 9, 2, has_draws=False)
+        probs = torch.softmax(module(torch.rand(4, 2, 3, 3))[1], 1)
+        assert torch.equal(probs[:, 2], torch.zeros(4))
+        assert torch.equal(probs[:, :2], torch.full((4, 2), 0.5))
+
+
+def test_one_player_keeps_both_outcomes_without_draws() -> None:
+    module = build_network(NetworkConfig(), (2, 3, 3), 9, 1, has_draws=False)
+    assert torch.equal(torch.softmax(module(torch.rand(4, 2, 3, 3))[1], 1), torch.full((4, 2), 0.5))
+
+
+def test_seed_alone_decides_fresh_weights() -> None:
+    torch.manual_seed(5)
+    expected_next = torch.rand(1)
+    torch.manual_seed(5)
+    first, again, other = (build_network(NetworkConfig(), (3, 6, 7), 7, 2, True, seed=s) for s in (1, 1, 2))
+    assert torch.equal(torch.rand(1), expected_next)
+    states = [module.state_dict() for module in (first, again, other)]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    assert not torch.equal(states[0]["stem.0.weight"], states[2]["stem.0.weight"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"kind": "residul"}, "did you mean `residual`"),
+        ({"channels": 0}, "network.channels is 0; allowed: a whole number of 1 or more"),
+        ({"blocks": -1}, "network.blocks is -1"),
+        ({"value_hidden": 2.5}, "network.value_hidden is 2.5"),
+        ({"policy_channels": True}, "network.policy_channels is True"),
+    ],
+)
+def test_config_refuses_what_cannot_be_built(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        NetworkConfig(**settings)  # type: ignore[arg-type]
+
+
+def test_sizes_below_one_are_refused() -> None:
+    with pytest.raises(ShapeError, match="0 actions"):
+        build_network(NetworkConfig(), (3, 6, 7), 0, 2, True)

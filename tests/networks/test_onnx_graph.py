@@ -1,0 +1,56 @@
+"""The exported graph answers as the module does, judged by an independent runtime."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from zelkova.errors import ShapeError
+from zelkova.networks.config import NetworkConfig
+from zelkova.networks.onnx_graph import OUTPUTS, fold_batch_norms, write_onnx
+
+
+@pytest.mark.parametrize("kind", ["residual", "mlp"])
+@pytest.mark.parametrize("batch", [None, 13])
+def test_onnx_answers_as_the_module(
+    trained: Callable[..., nn.Module], planes: NDArray[np.float32], kind: str, batch: int | None
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    module = trained(NetworkConfig(kind=kind, channels=8, blocks=2), (3, 6, 7), 7, 3)  # type: ignore[arg-type]
+    data = write_onnx(module, (3, 6, 7), batch)
+    onnx.checker.check_model(onnx.load_from_string(data), full_check=True)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    given = session.run(list(OUTPUTS), {"planes": planes})
+    with torch.inference_mode():
+        wanted = module(torch.from_numpy(planes))
+    for one, other in zip(given, wanted, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), atol=1e-4, rtol=1e-4)
+
+
+class Unknown(nn.Module):
+    """A network with a step that no writer knows."""
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.erf(planes.flatten(1)), planes.flatten(1)
+
+
+class Floating(nn.Module):
+    """A network whose normalisation follows no convolution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(3)
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        return self.norm(planes).flatten(1), planes.flatten(1)
+
+
+def test_what_cannot_be_written_is_named() -> None:
+    with pytest.raises(ShapeError, match="erf.*add it to WRITERS"):
+        write_onnx(Unknown(), (3, 6, 7), None)
+    with pytest.raises(ShapeError, match="`norm` does not follow a convolution"):
+        fold_batch_norms(Floating())
