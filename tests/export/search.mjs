@@ -39,13 +39,13 @@ call.init(state, 0n);
 for (let move = 0; move < Number(moves) && !call.is_terminal(state); move++) {
   call.search_begin(search, state);
   evaluate();
-  let status = call.search_plant(search, 0);
-  while (status === 0 && !call.search_is_done(search)) {
+  let more = call.search_plant(search, 0);
+  while (more > 0) {
     call.search_select(search);
     evaluate();
-    status = call.search_expand(search);
+    more = call.search_expand(search);
   }
-  if (status !== 0) throw new Error(`status ${status}`);
+  if (more < 0) throw new Error(`status ${more}`);
   call.search_read(search);
   const answer = { action: see("answer.action")[0] };
   for (const name of ["visits", "weights", "q", "value"]) answer[name] = [...see(`answer.${name}`)];

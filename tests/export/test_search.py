@@ -1,18 +1,26 @@
 """A search answers the same in Python and in WebAssembly, to the bit: visits, weights, values, moves."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from zelkova import games
 from zelkova.export.game import export_game
+from zelkova.games.game import Game
 from zelkova.games.playout import playout
 from zelkova.games.single import Single
 from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
+from zelkova.search.model import Evaluation
+from zelkova.search.native import F32, I32
 from zelkova.search.table_model import blank_evaluation
 
+Words = NDArray[np.uint64]
 PUCT = SearchConfig(policy="puct", num_simulations=100)
 CASES = {
     "tic_tac_toe puct": ("tic_tac_toe", PUCT, 1),
@@ -31,21 +39,21 @@ MOVES, SEED = 9, 4711
 class PlainModel:
     """Rules through their Python calls, with an evaluation that search.mjs computes likewise."""
 
-    def __init__(self, game, search, evaluation, counter):
+    def __init__(self, game: Game, search: BatchSearch, evaluation: str, counter: Words) -> None:
         self.game, self.single, self.evaluation, self.counter = game, Single(game), evaluation, counter
         self.most, self.leaves = game.max_legal_actions, search.num_leaves
         self.states = game.new_states(search.num_simulations + 1)
 
-    def root(self):
+    def root(self) -> Evaluation:
         return self.evaluate(np.zeros(1, np.int32))
 
-    def step(self, parent, action, node):
+    def step(self, parent: I32, action: I32, node: I32) -> Evaluation:
         for row in np.flatnonzero(node >= 0):
             self.states[node[row]] = self.states[parent[row]]
             self.single.step(self.states[node[row]][None], int(action[row]))
         return self.evaluate(node)
 
-    def evaluate(self, nodes):
+    def evaluate(self, nodes: I32) -> Evaluation:
         out = blank_evaluation(len(nodes), self.most, self.game.num_players)
         for row in np.flatnonzero(nodes >= 0):
             state = self.states[nodes[row]][None].copy()
@@ -61,7 +69,7 @@ class PlainModel:
             out.prior_logits[row, : len(legal)] = logits[legal]
         return out
 
-    def answer(self, state):
+    def answer(self, state: Words) -> tuple[F32, F32]:
         if self.evaluation == "rollouts":
             rules, actions = self.game.native, np.empty(self.most, np.int32)
             playout(
@@ -76,10 +84,11 @@ class PlainModel:
         return np.array(logits, np.float32), np.array(values, np.float32)
 
 
-def search_game(game, config, evaluation, num_leaves):
+def search_game(game: Game, config: SearchConfig, evaluation: str, num_leaves: int) -> list[dict[str, Any]]:
     """Do what search.mjs does."""
     counter = np.array([SEED], np.uint64)
-    state, single, log = game.initial_states(np.zeros(1, np.uint64)), Single(game), []
+    state, single = game.initial_states(np.zeros(1, np.uint64)), Single(game)
+    log: list[dict[str, Any]] = []
     search = BatchSearch(config, 1, game.max_legal_actions, game.num_players, game.return_range, num_leaves)
     model = PlainModel(game, search, evaluation, counter)
     while len(log) < MOVES and not single.is_terminal(state):
@@ -101,7 +110,7 @@ def search_game(game, config, evaluation, num_leaves):
 @pytest.mark.parametrize(
     "case", [case if case == FIRST else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
 )
-def test_search_answers_the_same_in_wasm(case, run_node, tmp_path):
+def test_search_answers_the_same_in_wasm(case: str, run_node: Callable[..., str], tmp_path: Path) -> None:
     name, config, num_leaves = CASES[case]
     game = games.load(name)
     export_game(game, tmp_path / "game.wasm", config, num_leaves)

@@ -124,8 +124,8 @@ def rules_entries(game: Game) -> list[Entry]:
 def playout_entries(game: Game) -> list[Entry]:
     """List the random playouts as an exported function.
 
-    playouts(states uint64[n, words], n, counter uint64[1], actions int32[M]) -> plies: plays every state to its
-    end in place; states, counter and actions are addresses.
+    playouts(states uint64[n, words], n, counter uint64[1], actions int32[M]) -> plies: plays every state to
+    its end in place; states, counter and actions are addresses.
 
     Args:
         game: whose rules are played.

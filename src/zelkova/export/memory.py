@@ -18,7 +18,7 @@ def record_reader(record: Any) -> Any:
         record: Numba's type of the record to be read.
     """
 
-    @intrinsic
+    @intrinsic  # type: ignore[untyped-decorator]
     def record_at(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], context.get_value_type(record))
@@ -37,7 +37,7 @@ def array_reader(element: Any, shape: tuple[int, ...]) -> Any:
     """
     array = types.Array(element, 1 + len(shape), "C")
 
-    @intrinsic
+    @intrinsic  # type: ignore[untyped-decorator]
     def array_at(typing_context: Any, address: Any, rows: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return _build_array(context, builder, array, arguments[0], arguments[1], shape)
@@ -62,39 +62,46 @@ class Block:
         self.size = 0  # bytes
         self.fields: dict[str, Field] = {}  # by name, "forest.heads"
 
-    def add(self, name: str, arrays: Any) -> Any:
-        """Reserve room for a set of arrays and make the compiled function `arrays_at(address)` for them.
+    def add(self, name: str, arrays: Any) -> tuple[Any, Any]:
+        """Reserve room for a set of arrays.
 
         Args:
             name: of the set.
             arrays: a NamedTuple of arrays; shapes and dtypes are taken over, and so is sharing of memory.
+        Returns:
+            Two compiled functions of the block's address: one gives the arrays as that NamedTuple, one as a
+            plain tuple, to be passed on as several arguments.
         """
         placed: dict[int, int] = {}
-        fields: dict[str, Field] = {}
+        fields: list[Field] = []
         for key, array in arrays._asdict().items():
             start = array.ctypes.data
             if start not in placed:
                 placed[start] = self.size
                 self.size += -(-array.nbytes // LINE) * LINE
-            fields[key] = self.fields[f"{name}.{key}"] = Field(placed[start], array.shape, array.dtype)
-        kinds = [
-            types.Array(numba.from_dtype(field.dtype), len(field.shape), "C") for field in fields.values()
-        ]
-        result = types.NamedTuple(kinds, type(arrays))
+            fields.append(Field(placed[start], array.shape, array.dtype))
+            self.fields[f"{name}.{key}"] = fields[-1]
+        kinds = [types.Array(numba.from_dtype(field.dtype), len(field.shape), "C") for field in fields]
+        named = types.NamedTuple(kinds, type(arrays))
+        return _tuple_reader(named, kinds, fields), _tuple_reader(types.Tuple(kinds), kinds, fields)
 
-        @intrinsic
-        def arrays_at(typing_context: Any, address: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-                made = []
-                for kind, field in zip(kinds, fields.values(), strict=True):
-                    place = builder.add(arguments[0], context.get_constant(types.intp, field.offset))
-                    rows = context.get_constant(types.intp, field.shape[0])
-                    made.append(_build_array(context, builder, kind, place, rows, field.shape[1:]))
-                return context.make_tuple(builder, result, made)
 
-            return result(types.intp), generate
+def _tuple_reader(result: Any, kinds: list[Any], fields: list[Field]) -> Any:
+    """Make the compiled function that gives a tuple of arrays for the address of their block."""
 
-        return arrays_at
+    @intrinsic  # type: ignore[untyped-decorator]
+    def arrays_at(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            made = []
+            for kind, field in zip(kinds, fields, strict=True):
+                place = builder.add(arguments[0], context.get_constant(types.intp, field.offset))
+                rows = context.get_constant(types.intp, field.shape[0])
+                made.append(_build_array(context, builder, kind, place, rows, field.shape[1:]))
+            return context.make_tuple(builder, result, made)
+
+        return result(types.intp), generate
+
+    return arrays_at
 
 
 def _build_array(

@@ -1,15 +1,16 @@
 """One search tree over a game's rules as exported functions; whoever calls them evaluates positions.
 
 All arrays of a search lie in one block, whose size and places the module's description gives. The caller
-fills `desk.logits` and `rows.value` (absolute players) for the rows that `desk.asks` marks, by a network or by
-`search_rollouts`:
+fills `desk.logits` and `rows.value` (absolute players) for the rows that `desk.asks` marks, by a network or
+by `search_rollouts`:
 
-    search_begin(search, state) -> rows that ask       search_plant(search, has_noise) -> 0, or what is wrong
-    then, until search_is_done(search) is 1:
-    search_select(search) -> rows that ask             search_expand(search) -> 0, or what is wrong
+    search_begin(search, state) -> rows that ask       search_plant(search, has_noise) -> 1
+    then, while there is 1 more to do:
+    search_select(search) -> rows that ask             search_expand(search) -> 1, or 0 at the end
     and at last search_read(search), which fills `answer`
 
-Every argument but has_noise (0 or 1) is an address. What is wrong: row * 16 + status, as in search/batch.py.
+Every argument but has_noise (0 or 1) is an address. An answer below 0 says what is wrong with an evaluation:
+-(row * 16 + status), as in search/batch.py.
 """
 
 import base64
@@ -25,12 +26,14 @@ from zelkova.export.memory import Block, array_reader
 from zelkova.export.wasm import Entry
 from zelkova.games.game import Game
 from zelkova.games.playout import playout
-from zelkova.search.batch import BatchSearch, Selection
+from zelkova.search.batch import BatchSearch
 from zelkova.search.config import SearchConfig
-from zelkova.search.simulate import Answer, plant, read_root, select_trees, settle_trees
+from zelkova.search.model import Selection
+from zelkova.search.simulate import plant_roots, read_roots, select_leaves, settle_leaves
 from zelkova.search.table_model import blank_evaluation
-from zelkova.search.tree import Rows
+from zelkova.search.tree import Answer, Rows
 
+_KERNELS: Any = (plant_roots, select_leaves, settle_leaves, read_roots)
 CONSTANTS = ("forest.settings", "forest.explore", "forest.halving")
 
 
@@ -59,12 +62,14 @@ class SearchMemory:
         most, players = game.max_legal_actions, game.num_players
         sample = BatchSearch(config, 1, most, players, game.return_range, num_leaves)
         self.block = Block()
-        self.forest_at = self.block.add("forest", sample.forest)
-        self.rows_at = self.block.add("rows", Rows(*blank_evaluation(num_leaves, most, players)))
-        self.selection_at = self.block.add(
+        _, self.forest_at = self.block.add("forest", sample.forest)
+        self.rows_at, self.plain_rows_at = self.block.add(
+            "rows", Rows(*blank_evaluation(num_leaves, most, players))
+        )
+        self.selection_at, self.plain_selection_at = self.block.add(
             "selection", Selection(*(np.zeros(num_leaves, np.int32) for _ in range(3)))
         )
-        self.desk_at = self.block.add(
+        self.desk_at, _ = self.block.add(
             "desk",
             Desk(
                 states=game.new_states(config.num_simulations + 2),
@@ -75,7 +80,7 @@ class SearchMemory:
                 scratch=np.zeros(most, np.int32),
             ),
         )
-        self.answer_at = self.block.add(
+        _, self.answer_at = self.block.add(
             "answer",
             Answer(
                 action=np.zeros(1, np.int32),
@@ -113,7 +118,9 @@ def search_entries(game: Game, memory: SearchMemory) -> list[Entry]:
     """
     rules = AddressedRules(game)
     step, look = rules.step, _looker(rules, game.words)
-    forest_at, rows_at, selection_at = memory.forest_at, memory.rows_at, memory.selection_at
+    forest_at, rows_at, plain_rows_at = memory.forest_at, memory.rows_at, memory.plain_rows_at
+    selection_at, plain_selection_at = memory.selection_at, memory.plain_selection_at
+    plant, select, settle, read = _KERNELS
     desk_at, answer_at, state_at = memory.desk_at, memory.answer_at, array_reader(types.uint64, ())
     words, num_leaves = game.words, memory.block.fields["desk.asks"].shape[0]
 
@@ -137,18 +144,14 @@ def search_entries(game: Game, memory: SearchMemory) -> list[Entry]:
         return look(desk, rows_at(np.intp(block)), 0, 0)
 
     def search_plant(block, has_noise):  # type: ignore[no-untyped-def]
-        rows = rows_at(np.intp(block))
-        take_answers(rows, desk_at(np.intp(block)))
-        return plant(forest_at(np.intp(block)), 0, rows, 0, has_noise == 1)
-
-    def search_is_done(block):  # type: ignore[no-untyped-def]
-        forest = forest_at(np.intp(block))
-        return np.int32(forest.heads[0]["done"] >= forest.settings[0]["num_simulations"])
+        take_answers(rows_at(np.intp(block)), desk_at(np.intp(block)))
+        status = plant(*forest_at(np.intp(block)), *plain_rows_at(np.intp(block)), has_noise == 1)
+        return -status if status else 1
 
     def search_select(block):  # type: ignore[no-untyped-def]
-        forest, rows = forest_at(np.intp(block)), rows_at(np.intp(block))
+        rows = rows_at(np.intp(block))
         chosen, desk = selection_at(np.intp(block)), desk_at(np.intp(block))
-        select_trees(forest, num_leaves, chosen.parent, chosen.action, chosen.node, desk.held)
+        select(*forest_at(np.intp(block)), num_leaves, *plain_selection_at(np.intp(block)), desk.held)
         base = np.intp(desk.states.ctypes.data)
         asking = 0
         for row in range(num_leaves):
@@ -162,19 +165,20 @@ def search_entries(game: Game, memory: SearchMemory) -> list[Entry]:
         return asking
 
     def search_expand(block):  # type: ignore[no-untyped-def]
-        rows, desk = rows_at(np.intp(block)), desk_at(np.intp(block))
-        take_answers(rows, desk)
+        desk = desk_at(np.intp(block))
+        take_answers(rows_at(np.intp(block)), desk)
         chosen = selection_at(np.intp(block))
-        return settle_trees(forest_at(np.intp(block)), num_leaves, chosen.node, desk.held, rows)
+        rows = plain_rows_at(np.intp(block))
+        left = settle(*forest_at(np.intp(block)), num_leaves, chosen.node, desk.held, *rows)
+        return left
 
     def search_read(block):  # type: ignore[no-untyped-def]
-        read_root(forest_at(np.intp(block)), 0, answer_at(np.intp(block)))
+        read(*forest_at(np.intp(block)), *answer_at(np.intp(block)))
 
     u32, i32 = types.uint32, types.int32
     return [
         Entry("search_begin", search_begin, i32(u32, u32), rules.parts),
         Entry("search_plant", search_plant, i32(u32, i32)),
-        Entry("search_is_done", search_is_done, i32(u32)),
         Entry("search_select", search_select, i32(u32)),
         Entry("search_expand", search_expand, i32(u32)),
         Entry("search_read", search_read, types.void(u32)),

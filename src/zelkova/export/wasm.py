@@ -127,7 +127,7 @@ def compile_object(entries: Sequence[Entry]) -> tuple[bytes, Callable[[Sequence[
                     if caller in sources:
                         return (
                             f"{locate(sources[caller])} needs `{symbol}`, which WebAssembly doesn't have; "
-                            "allowed: + - * / // % << >> & | ^, comparisons, abs, min, max, sqrt, floor and ceil"
+                            "allowed: arithmetic, bits, comparisons, abs, min, max, sqrt, floor, ceil"
                         )
         return f"the module needs {', '.join(missing)}, which WebAssembly doesn't have"
 
@@ -202,7 +202,7 @@ def _link(texts: Sequence[str]) -> Any:
 
 
 def _callers(module: Any) -> dict[str, list[str]]:
-    """Tell who calls what: for the plain name of a function or intrinsic (`exp`), the names of its callers."""
+    """Tell who calls what: for the plain name of a function or intrinsic (`exp`), its callers' names."""
     callers: dict[str, list[str]] = {}
     for function in module.functions:
         for block in function.blocks:
