@@ -87,7 +87,11 @@ def look_up(
             continue
         if size > 0:
             slot = np.int64(keys[row] & np.uint64(size - 1))
-            same = cache_status[slot] != EMPTY and cache_keys[slot] == keys[row] and cache_count[slot] == count[row]
+            same = (
+                cache_status[slot] != EMPTY
+                and cache_keys[slot] == keys[row]
+                and cache_count[slot] == count[row]
+            )
             if same and cache_status[slot] == READY:
                 for index in range(count[row]):
                     prior_logits[row, index] = cache_logits[slot, index]
