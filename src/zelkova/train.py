@@ -209,12 +209,7 @@ class Run:
     """
 
     def __init__(self, config: RunConfig, folder: Path) -> None:
-        """Set the wheel up; nothing is written yet.
-
-        Args:
-            config: the run's settings.
-            folder: where the run lives; its lock is held by the caller.
-        """
+        """Set the wheel up in a folder whose lock the caller holds; nothing is written yet."""
         self.config, self.folder = config, folder
         self.wheel = Wheel(config)
         self.checkpoints = CheckpointStore(

@@ -9,7 +9,6 @@ from zelkova.games import Game
 from zelkova.search.batch import BatchSearch, SearchResult, draw_noise
 from zelkova.search.config import SearchConfig
 
-
 __all__ = ["Agent", "SearchConfig", "SearchResult"]
 
 

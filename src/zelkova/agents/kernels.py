@@ -58,8 +58,8 @@ def play_rows(
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def look_up(
     target: Any, discount: Any, count: Any, keys: Any, cache_keys: Any, cache_status: Any, cache_count: Any,
-    cache_logits: Any, cache_value: Any, cache_owner: Any, prior_logits: Any, value: Any, slots: Any, twins: Any,
-    pending: Any,
+    cache_logits: Any, cache_value: Any, cache_owner: Any, prior_logits: Any, value: Any, slots: Any,
+    twins: Any, pending: Any,
 ) -> Any:  # fmt: skip
     """Answer rows from the evaluation cache; list those that the network must be asked.
 

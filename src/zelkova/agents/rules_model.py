@@ -153,9 +153,9 @@ class RulesModel:
         if len(self._cache_keys):
             position_keys(self.game, self.states, target, self._keys)
         listed = kernels.look_up(
-            target, out.discount, out.count, self._keys, self._cache_keys, self._cache_status, self._cache_count,
-            self._cache_logits, self._cache_value, self._cache_owner, out.prior_logits, out.value,
-            self._slots, self._twins, self._pending,
+            target, out.discount, out.count, self._keys, self._cache_keys, self._cache_status,
+            self._cache_count, self._cache_logits, self._cache_value, self._cache_owner, out.prior_logits,
+            out.value, self._slots, self._twins, self._pending,
         )  # fmt: skip
         self.asked += int(np.count_nonzero(out.discount[target >= 0]))
         if listed:
@@ -163,10 +163,10 @@ class RulesModel:
             kernels.observe_rows(native.observe, self.states, target, pending, planes)
             logits, outcomes = self._ask(planes)
             self.evaluated += listed
+            values = absolute_values(self.game, outcomes, out.to_play[pending])
             kernels.file_answers(
-                pending, logits, absolute_values(self.game, outcomes, out.to_play[pending]), out.actions, out.count,
-                self._slots[:rows], self._twins[:rows], self._cache_status, self._cache_logits, self._cache_value,
-                out.prior_logits, out.value,
+                pending, logits, values, out.actions, out.count, self._slots[:rows], self._twins[:rows],
+                self._cache_status, self._cache_logits, self._cache_value, out.prior_logits, out.value,
             )  # fmt: skip
         return out
 

@@ -78,8 +78,8 @@ def train(
 ) -> None:
     """Raise an agent from the rules and results alone.
 
-    Ctrl-C (or SIGTERM) once: the round is finished and saved, exit code 0. Twice: stops at once, exit code 130,
-    and the last checkpoint is intact. Either way --resume RUN goes on exactly.
+    Ctrl-C (or SIGTERM) once: the round is finished and saved, exit code 0. Twice: stops at once, exit code
+    130, and the last checkpoint is intact. Either way --resume RUN goes on exactly.
     """
     from zelkova.cli.figures import Figures
     from zelkova.learning.schedule import Limits

@@ -103,7 +103,7 @@ class ChunkStore:
             )
 
     def drop_after(self, number: int) -> None:
-        """Let go of the chunks of later rounds: left by a session that was killed, they overlap those to come.
+        """Let go of the chunks of later rounds: left by a killed session, they overlap those to come.
 
         Args:
             number: the round of the checkpoint that the run goes on from.

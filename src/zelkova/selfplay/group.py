@@ -182,8 +182,8 @@ class Group:
         shapes = [array.shape for name, array in arrays.items() if name in ("states", "past_states")]
         if not shapes or any(shape[-2:] != self.states.shape for shape in shapes):
             raise CheckpointError(
-                f"the games in play have the shapes {shapes} (games, words); this group has {self.states.shape};"
-                " resume with the settings that the run was started with"
+                f"the games in play have the shapes {shapes} (games, words); this group has"
+                f" {self.states.shape}; resume with the settings that the run was started with"
             )
         rest = json.loads(text)
         self.next_seed = int(rest["next_seed"])
