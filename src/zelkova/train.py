@@ -9,7 +9,6 @@ that was killed and resumed goes on exactly as one that was never stopped.
 """
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,7 @@ from zelkova.agents import kernels
 from zelkova.agents.agent import Agent
 from zelkova.agents.load import CHECKPOINTS, describe
 from zelkova.config import RunConfig, refuse_changes
-from zelkova.errors import CheckpointError, ZelkovaError
+from zelkova.errors import CheckpointError
 from zelkova.evaluation.players import SearchPlayer
 from zelkova.evaluation.rating import Gauntlet
 from zelkova.learning.checkpoint import Checkpoint, CheckpointStore, make_folder, remove_leftovers
@@ -106,9 +105,8 @@ class Wheel:
         Returns:
             figures of the round (docs/metrics.md) and its finished games.
         Raises:
-            GameError: a game breaks its promises.
-            KeyboardInterrupt: whatever is raised, the threads leave within a move and an optimiser step; the
-                wheel is then of no more use.
+            ZelkovaError: a game breaks its promises, or learning diverged. Whatever is raised, the threads leave
+                within a move and an optimiser step, and the wheel is of no more use.
         """
         asked, evaluated = self.selfplay.counts()
         seconds, busy = self.selfplay.seconds, self.selfplay.busy_seconds
@@ -176,10 +174,21 @@ class Wheel:
         }, steps
 
     def load_engines(self) -> None:
-        """Hand the learner's acting weights to self-play."""
+        """Hand the learner's acting weights to self-play.
+
+        Raises:
+            CheckpointError: their answers are no finite numbers.
+        """
         for engine in self.engines:
             engine.load(self.learner.acting_network.eval())
         self.selfplay.forget()
+        answers = self.engines[0].evaluate(self.observe(self.selfplay.groups[0].states))
+        if not all(np.isfinite(answer).all() for answer in answers):
+            raise CheckpointError(
+                f"learning diverged: after step {self.learner.steps} the network's answers are no finite numbers;"
+                f" next: resume with a lower rate, --set learning.learning_rate=... (it is"
+                f" {self.config.learning.learning_rate:g})"
+            )
 
     def new_buffer(self) -> ReplayBuffer:
         """Make an empty replay for this game."""
@@ -321,20 +330,9 @@ class Run:
         self.saved_round, self._games = wheel.round, []
 
     def turn(self) -> Metrics:
-        """Turn the wheel once; rate and save when it is time. Gives the round's figures.
-
-        Raises:
-            ZelkovaError: learning diverged; the checkpoints are of before.
-        """
+        """Turn the wheel once; rate and save when it is time. Gives the round's figures."""
         start = time.perf_counter()
         figures, episodes = self.wheel.turn()
-        wrong = [name for name, value in figures.items() if not math.isfinite(value)]
-        if wrong:
-            raise ZelkovaError(
-                f"learning diverged in round {self.wheel.round}: {wrong[0]} is {figures[wrong[0]]}; next:"
-                f" zelkova train --resume {self.folder} --set learning.learning_rate=... (it was"
-                f" {self.config.learning.learning_rate:g})"
-            )
         self._games += episodes
         every = self.config.rating.every_rounds
         if every and self.wheel.round % every == 0:

@@ -85,7 +85,7 @@ def visits(seed):
 
 
 def test_public_search_3_one_seed_one_search() -> None:
-    """Equal seeds give equal visits in one process and in two; another seed differs; global state is no part."""
+    """Equal seeds give equal visits in one process and in two, another seed differs; nothing is global."""
     scope: dict[str, object] = {}
     exec(SEARCH, scope)
     visits = scope["visits"]

