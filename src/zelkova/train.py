@@ -105,8 +105,8 @@ class Wheel:
         Returns:
             figures of the round (docs/metrics.md) and its finished games.
         Raises:
-            ZelkovaError: a game breaks its promises, or learning diverged. Whatever is raised, the threads leave
-                within a move and an optimiser step, and the wheel is of no more use.
+            ZelkovaError: a game breaks its promises, or learning diverged. Whatever is raised, the threads
+                leave within a move and an optimiser step, and the wheel is of no more use.
         """
         asked, evaluated = self.selfplay.counts()
         seconds, busy = self.selfplay.seconds, self.selfplay.busy_seconds
@@ -185,8 +185,8 @@ class Wheel:
         answers = self.engines[0].evaluate(self.observe(self.selfplay.groups[0].states))
         if not all(np.isfinite(answer).all() for answer in answers):
             raise CheckpointError(
-                f"learning diverged: after step {self.learner.steps} the network's answers are no finite numbers;"
-                f" next: resume with a lower rate, --set learning.learning_rate=... (it is"
+                f"learning diverged: after step {self.learner.steps} the network's answers are no finite"
+                f" numbers; next: resume with a lower rate, --set learning.learning_rate=... (it is"
                 f" {self.config.learning.learning_rate:g})"
             )
 

@@ -49,14 +49,19 @@ class Stop:
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """Listen to Ctrl-C and to SIGTERM while the block lasts."""
+    """Listen to Ctrl-C and to SIGTERM while the block lasts.
+
+    Once a stop was asked for and all is saved, another one has nothing left to stop: it is not heard.
+    """
     stop = Stop()
     before = {number: signal.signal(number, stop.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    is_finished = False
     try:
         yield stop
+        is_finished = stop.is_asked
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if is_finished else handler)
 
 
 def train(
