@@ -14,8 +14,8 @@ from zelkova.errors import CheckpointError, ConfigError, GameError
 from zelkova.games import Game
 from zelkova.games.game import Position
 from zelkova.replay.episode import Episode
-from zelkova.search.model import SearchResult
 from zelkova.search.config import SearchConfig
+from zelkova.search.model import SearchResult
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.group import Group
 from zelkova.selfplay.selfplay import SelfPlay, union_seconds
