@@ -149,25 +149,22 @@ def result(rows: int, visits: list[int], action: int) -> SearchResult:
     )  # fmt: skip
 
 
-def choose(
-    tic_tac_toe: Game, temperature: float, age: int, is_random: bool
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+def choose(tic_tac_toe: Game, temperature: float, age: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Give how often each of three actions with 6, 0 and 2 visits is chosen."""
     rows = 4000
     config = dataclasses.replace(LAYOUT, games=2, groups=1, exploration_moves=3, temperature=temperature)
     agent = Agent(tic_tac_toe, FakeNetwork(tic_tac_toe), SEARCH, batch=2)
     group = Group(tic_tac_toe, agent, config, np.random.SeedSequence(4), 0)
-    chosen = group._choose(result(rows, [6, 0, 2], 12), np.full(rows, age), np.full(rows, is_random))
+    chosen = group._choose(result(rows, [6, 0, 2], 12), np.full(rows, age))
     return np.bincount(chosen - 10, minlength=3) / rows
 
 
 def test_first_moves_are_drawn_by_visits_and_later_ones_are_the_searchs_choice(tic_tac_toe: Game) -> None:
-    np.testing.assert_allclose(choose(tic_tac_toe, 1.0, 0, False), [0.75, 0, 0.25], atol=0.03)
-    np.testing.assert_allclose(choose(tic_tac_toe, 1.0, 2, False), [0.75, 0, 0.25], atol=0.03)
-    np.testing.assert_allclose(choose(tic_tac_toe, 0.5, 0, False), [0.9, 0, 0.1], atol=0.03)
-    assert choose(tic_tac_toe, 1e-3, 0, False).tolist() == [1, 0, 0]
-    assert choose(tic_tac_toe, 1.0, 3, False).tolist() == [0, 0, 1]
-    np.testing.assert_allclose(choose(tic_tac_toe, 1.0, 9, True), [1 / 3, 1 / 3, 1 / 3], atol=0.03)
+    np.testing.assert_allclose(choose(tic_tac_toe, 1.0, 0), [0.75, 0, 0.25], atol=0.03)
+    np.testing.assert_allclose(choose(tic_tac_toe, 1.0, 2), [0.75, 0, 0.25], atol=0.03)
+    np.testing.assert_allclose(choose(tic_tac_toe, 0.5, 0), [0.9, 0, 0.1], atol=0.03)
+    assert choose(tic_tac_toe, 1e-3, 0).tolist() == [1, 0, 0]
+    assert choose(tic_tac_toe, 1.0, 3).tolist() == [0, 0, 1]
 
 
 def test_random_openings_are_played_and_not_trained_on(tic_tac_toe: Game) -> None:
