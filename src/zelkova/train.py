@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from zelkova import games, settings
@@ -157,8 +156,7 @@ class Wheel:
     def _learn(self) -> tuple[Metrics, int]:
         """Take the optimiser steps that are due; give their mean figures and how many there were."""
         start = time.perf_counter()
-        if self.device.type == "cpu":
-            torch.set_num_threads(1)
+        self.learner.stay_in_this_thread()
         steps = self.steps_due if len(self.buffer) else 0
         sums: Metrics = {}
         for _ in range(steps):

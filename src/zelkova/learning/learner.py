@@ -69,6 +69,11 @@ class Learner:
             )  # fmt: skip
         return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
 
+    def stay_in_this_thread(self) -> None:
+        """Compute in the calling thread alone on a CPU; PyTorch keeps this for the whole process."""
+        if self.device.type == "cpu":
+            torch.set_num_threads(1)
+
     @property
     def acting_network(self) -> nn.Module:
         """The network to play with: the running mean of the weights, or the newest ones."""
