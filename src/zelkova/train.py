@@ -27,7 +27,7 @@ from zelkova.evaluation.players import SearchPlayer
 from zelkova.evaluation.rating import Gauntlet
 from zelkova.learning.checkpoint import Checkpoint, CheckpointStore, make_folder, remove_leftovers
 from zelkova.learning.chunks import ChunkStore
-from zelkova.learning.learner import Learner
+from zelkova.learning.learner import Learner, use_one_thread
 from zelkova.learning.metrics_log import MetricsLog
 from zelkova.learning.schedule import Limits, steps_due
 from zelkova.networks.build import build_network
@@ -156,7 +156,7 @@ class Wheel:
     def _learn(self) -> tuple[Metrics, int]:
         """Take the optimiser steps that are due; give their mean figures and how many there were."""
         start = time.perf_counter()
-        self.learner.stay_in_this_thread()
+        use_one_thread()
         steps = self.steps_due if len(self.buffer) else 0
         sums: Metrics = {}
         for _ in range(steps):

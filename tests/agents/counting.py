@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.games import Game
-from zelkova.games.position import Position
+from zelkova.games.game import Position
 
 Floats = NDArray[np.float32]
 

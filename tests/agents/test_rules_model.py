@@ -10,7 +10,7 @@ from zelkova import games
 from zelkova.agents.rules_model import RulesModel, absolute_values
 from zelkova.errors import ConfigError, ShapeError
 from zelkova.games import Game
-from zelkova.games.position import Position
+from zelkova.games.game import Position
 from zelkova.networks.outcome import outcome_values
 from zelkova.search.batch import Evaluation
 

@@ -12,10 +12,10 @@ from zelkova import games
 from zelkova.agents.agent import Agent
 from zelkova.errors import CheckpointError, ConfigError, GameError
 from zelkova.games import Game
-from zelkova.games.position import Position
+from zelkova.games.game import Position
 from zelkova.replay.episode import Episode
-from zelkova.search.batch import SearchResult
 from zelkova.search.config import SearchConfig
+from zelkova.search.model import SearchResult
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.group import Group
 from zelkova.selfplay.selfplay import SelfPlay, union_seconds

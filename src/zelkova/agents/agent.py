@@ -6,8 +6,9 @@ from numpy.typing import NDArray
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError
 from zelkova.games import Game
-from zelkova.search.batch import BatchSearch, SearchResult, draw_noise
+from zelkova.search.batch import BatchSearch, draw_noise
 from zelkova.search.config import SearchConfig
+from zelkova.search.model import SearchResult
 
 __all__ = ["Agent", "SearchConfig", "SearchResult"]
 

@@ -14,7 +14,7 @@ from zelkova.errors import ConfigError, ShapeError
 from zelkova.games import Game
 from zelkova.games.hashing import position_keys
 from zelkova.networks.outcome import outcome_values
-from zelkova.search.batch import Evaluation
+from zelkova.search.model import Evaluation
 
 Floats = NDArray[np.float32]
 

@@ -41,7 +41,8 @@ class ResidualBlock(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Map hidden [B, channels, H, W] to the same shape."""
-        return self.second(self.first(hidden).relu_()).add_(hidden).relu_()
+        inner: Tensor = self.second(self.first(hidden).relu_())
+        return inner.add_(hidden).relu_()
 
 
 class ResidualNetwork(nn.Module):

@@ -53,9 +53,8 @@ class Group:
         self.game, self.agent, self.config = game, agent, config
         self.rng = np.random.default_rng(seed)
         self.is_abandoned = False
-        self._first_position: NDArray[np.uint64] = seed.generate_state(1, np.uint64).astype(
-            np.uint64
-        )  # games with the same number differ by run
+        # games with the same number differ by run
+        self._first_position: NDArray[np.uint64] = seed.generate_state(1, np.uint64).astype(np.uint64)
         size = agent.batch
         self.states = np.zeros((size, game.words), np.uint64)
         self.began = np.zeros(size, np.int64)  # index in `past` of each game's first tick
@@ -131,9 +130,8 @@ class Group:
         weights = np.where(random_move[:, None], inside.astype(np.float64), weights)
         total = np.cumsum(weights, axis=1)
         index = (total <= (draws * total[:, -1])[:, None]).sum(axis=1)
-        sampled = np.take_along_axis(result.actions, np.minimum(index, result.count - 1)[:, None], axis=1)[
-            :, 0
-        ]
+        column = np.minimum(index, result.count - 1)
+        sampled = result.actions[np.arange(len(column)), column]
         samples = random_move | (age < self.config.exploration_moves)
         return np.where(samples, sampled, result.action).astype(np.int32)
 

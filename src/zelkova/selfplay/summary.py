@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from zelkova.games import Game
-from zelkova.games.position import Position
+from zelkova.games.game import Position
 from zelkova.replay.episode import Episode
 
 
