@@ -1,5 +1,6 @@
 """Training end to end: stop and resume is no stop, damage is passed over, and the wheel learns."""
 
+import dataclasses
 import json
 import math
 import resource
@@ -212,9 +213,9 @@ def test_a_new_run_does_not_begin_in_what_is_left_of_another(started: Path) -> N
 def test_a_checkpoint_of_another_making_is_refused(started: Path) -> None:
     store = Run(tiny("checkpoint.keep=5"), started).checkpoints
     whole = newest(started)
-    for number, change in enumerate(({"description": {"game": "x"}}, {"extra": {}}, {"generators": {}})):
-        fields = {name: getattr(whole, name) for name in whole.__dataclass_fields__}
-        store.save(type(whole)(**{**fields, **change, "number": 7 + number}))
+    store.save(dataclasses.replace(whole, number=7, description={"game": "x"}))
+    store.save(dataclasses.replace(whole, number=8, extra={}))
+    store.save(dataclasses.replace(whole, number=9, generators={}))
     run, refused = resume(started)
     run.wheel.close()
     assert (run.wheel.round, len(refused)) == (6, 3)
@@ -320,11 +321,11 @@ def test_public_learning_3_memory_stays_flat(tmp_path: Path) -> None:
     run.wheel.close()
 
 
-def test_one_batch_is_overfitted(straight: Path) -> None:
+def test_one_batch_is_overfitted(straight: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, _ = resume(straight)
     wheel = run.wheel
     rows = wheel.buffer.sample(16, np.random.default_rng(0))
-    wheel.buffer.sample = lambda size, rng: rows  # type: ignore[method-assign]
+    monkeypatch.setattr(wheel.buffer, "sample", lambda size, rng: rows)
     figures = [wheel.learn_once() for _ in range(150)]
     excess = [figure["policy_loss"] - figure["policy_target_entropy"] for figure in figures]
     assert np.mean(excess[-5:]) < 0.25 * np.mean(excess[:5])

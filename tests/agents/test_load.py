@@ -101,7 +101,7 @@ def test_a_named_file_is_not_replaced_by_another(run: Path) -> None:
 def test_an_edited_description_is_one_clear_error(
     tmp_path: Path, words: dict[str, str], error: type[Exception], message: str
 ) -> None:
-    path = write(tmp_path / "c.safetensors", **words)
+    path = write(tmp_path / "c.safetensors", 0, **words)
     with pytest.raises(error, match=message):
         load_agent(path)
 

@@ -1,5 +1,7 @@
 """Rules and network behind the search's border: what the model says is what the rules and the network say."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from tests.agents.counting import FakeNetwork, positions, stack
@@ -84,15 +86,11 @@ def test_values_are_turned_to_absolute_seats_for_a_mover_and_left_for_an_absolut
         shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
         seen = outcome_values(shares, game.return_range)
         for view in ("mover", "absolute"):
-            changed = Game(**{**vars_of(game), "view": view})
+            changed = dataclasses.replace(game, view=view)
             turned = absolute_values(changed, logits, movers)
             for mover in range(players):
                 seats = [(mover + k) % players if view == "mover" else k for k in range(players)]
                 np.testing.assert_allclose(turned[mover, seats], seen[mover], atol=1e-6)
-
-
-def vars_of(game: Game) -> dict[str, object]:
-    return {name: getattr(game, name) for name in game.__dataclass_fields__}
 
 
 def test_a_cache_changes_no_answer_and_saves_evaluations(small: Game) -> None:

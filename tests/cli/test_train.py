@@ -30,7 +30,7 @@ class Program:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
 
-    def __call__(self, *arguments: str | Path) -> tuple[int, str, str]:
+    def __call__(self, *arguments: str | Path | float) -> tuple[int, str, str]:
         """Give the exit code, what came to stdout, and what to stderr."""
         with pytest.raises(SystemExit) as left:
             main.main([str(word) for word in arguments])
@@ -52,6 +52,7 @@ def checkpoint(folder: Path, number: int) -> Path:
     return folder / "checkpoints" / f"{number:08d}.safetensors"
 
 
+@pytest.mark.slow
 def test_public_checkpoint_1_interrupted_twice_terminated_and_killed(tmp_path: Path) -> None:
     """One run is told to stop, stopped at once, terminated and killed, and loses nothing by it."""
     folder = tmp_path / "run"
@@ -220,7 +221,8 @@ def test_a_folder_that_is_not_ours_is_one_message(run: Program) -> None:
 def test_the_program_imports_only_what_training_needs() -> None:
     """Three seconds to the first game is not much: nothing is imported that only reports or exports want."""
     code = (
-        "import sys, zelkova.train, zelkova.cli.train;"
+        "import sys, zelkova.train, zelkova.cli.train; from tests.training import tiny;"
+        "zelkova.train.Wheel(tiny()).warm_up();"
         "print(*[name for name in ('matplotlib', 'onnxruntime', 'torch._dynamo', 'torch.onnx', 'sympy')"
         " if name in sys.modules])"
     )

@@ -34,15 +34,16 @@ class Slow(FakeNetwork):
         self.rng = np.random.default_rng()
 
     def evaluate(self, planes: Floats) -> tuple[Floats, Floats]:
-        time.sleep(self.seconds * self.rng.random())
+        if self.seconds:
+            time.sleep(self.seconds * self.rng.random())
         return super().evaluate(planes)
 
 
 def start(
     game: Game, layout: SelfPlayConfig = LAYOUT, seed: int = 0, slow: tuple[float, ...] = ()
 ) -> SelfPlay:
-    engines = [Slow(game, s) for s in slow] or [FakeNetwork(game) for _ in range(layout.groups)]
-    return SelfPlay(game, list(engines), SEARCH, layout, seed)
+    seconds = slow or (0.0,) * layout.groups
+    return SelfPlay(game, [Slow(game, s) for s in seconds], SEARCH, layout, seed)
 
 
 def play(selfplay: SelfPlay, rounds: int) -> list[list[Episode]]:
