@@ -61,27 +61,15 @@ class Wheel:
         self.game = game = games.load(config.game.name, dict(config.game.options))
         self.device, self.device_reason = resolve_device(config.device)
         spec = OutcomeSpec(game.num_players, game.return_range, game.view, game.has_draws)
-        network = build_network(
-            config.network,
-            game.observation_shape,
-            game.num_actions,
-            game.num_players,
-            game.has_draws,
-            config.seed,
-        )
+        sizes = (game.observation_shape, game.num_actions, game.num_players, game.has_draws)
+        network = build_network(config.network, *sizes, config.seed)
         self.learner = Learner(network, config.learning, spec, str(self.device))
         self.buffer = self.new_buffer()
         self.symmetries = Symmetries(game.symmetries)
         self.rng = np.random.default_rng(np.random.SeedSequence([config.seed, 2]))
         share = config.selfplay.games // config.selfplay.groups
         self.engines = [
-            make_engine(
-                self.learner.acting_network.eval(),
-                game.observation_shape,
-                device=self.device,
-                max_batch=share,
-                threads=1,
-            )
+            make_engine(network.eval(), game.observation_shape, device=self.device, max_batch=share)
             for _ in range(config.selfplay.groups)
         ]
         self.selfplay = SelfPlay(game, list(self.engines), config.search, config.selfplay, config.seed)
@@ -226,6 +214,7 @@ class Run:
         self.log = MetricsLog(folder)
         self.seconds = 0.0  # of wall time so far, over all sessions
         self.last_metrics: Metrics = {}  # of the last round of this session
+        self._saving = 0.0  # seconds of the last save, until a round's figures tell them
         self.saved_round = -1  # of the checkpoint that a kill now would go back to
         self._games: list[Episode] = []  # since that checkpoint
         self._rater: tuple[Gauntlet, SearchPlayer] | None = None
@@ -332,23 +321,36 @@ class Run:
         start = time.perf_counter()
         figures, episodes = self.wheel.turn()
         self._games += episodes
-        every = self.config.rating.every_rounds
-        if every and self.wheel.round % every == 0:
+        if self._is_time_to_rate():
             figures |= self.rate()
-        self.seconds += time.perf_counter() - start
+        self.seconds += time.perf_counter() - start + self._saving
         metrics: Metrics = {
             "round": self.wheel.round,
             "step": self.wheel.learner.steps,
             "seconds": self.seconds,
             "positions": self.wheel.buffer.total_added,
             "games": self.wheel.games,
+            "save/seconds": self._saving,  # of the save after the round before
             **figures,
         }
+        self._saving = 0.0
         self.last_metrics = metrics
         self.log.append(metrics)
         if self.wheel.round % self.config.checkpoint.every_rounds == 0:
+            start = time.perf_counter()
             self.save()
+            self._saving = time.perf_counter() - start
         return metrics
+
+    def _is_time_to_rate(self) -> bool:
+        every = self.config.rating.every_rounds
+        return every > 0 and self.wheel.round % every == 0
+
+    def rate_last(self) -> None:
+        """Rate the last round's weights, if they are not rated yet, and write its figures again."""
+        if self.config.rating.every_rounds and not self._is_time_to_rate():
+            self.last_metrics = {**self.last_metrics, **self.rate()}
+            self.log.append(self.last_metrics)
 
     def rate(self) -> Metrics:
         """Play the newest weights against the reference opponents; draws nothing from the run's streams."""
@@ -372,7 +374,7 @@ class Run:
 def train(
     run: Run, limits: Limits, watch: Callable[[Metrics, float], None], is_stopped: Callable[[], bool]
 ) -> None:
-    """Turn the wheel until a limit is reached, then save.
+    """Turn the wheel until a limit is reached, then rate and save; where a stop is asked for, save alone.
 
     Args:
         run: begun or resumed.
@@ -388,5 +390,8 @@ def train(
         metrics = run.turn()
         done = limits.share_done(time.monotonic() - start, run.wheel.learner.steps, first_step)
         watch(metrics, done)
+    if run.last_metrics and not is_stopped():
+        run.rate_last()
+        watch(run.last_metrics, 1.0)
     if run.saved_round < run.wheel.round:
         run.save()

@@ -1,4 +1,4 @@
-"""Ratings against numbers worked out by hand (algorithms.md, M9 to M15) and against their own model."""
+"""Ratings against numbers worked out by hand (facts M9 to M15) and against their own model."""
 
 import math
 

@@ -7,5 +7,5 @@ imported here; import the module that has what you need:
 * `residual.py`, `mlp.py`: the two kinds;
 * `outcome.py`: from the distribution over outcomes to a value for each player;
 * `weights.py`: safetensors files, written atomically and checked when read;
-* `device.py`, `inference.py`: where and how a batch is evaluated; `speed.py`: how fast.
+* `inference.py`: where and how a batch is evaluated; `speed.py`: how fast.
 """

@@ -94,7 +94,9 @@ METRICS = {
     "eval/elo_low": Metric("Elo", "Lower end of the rating's 95 % interval."),
     "eval/elo_high": Metric("Elo", "Upper end of the rating's 95 % interval."),
     "eval/seconds": Metric("s", "Wall time of this round's rating games."),
-    "save/seconds": Metric("s", "Wall time of this round's saving of checkpoint and replay."),
+    "save/seconds": Metric(
+        "s", "Wall time of the saving of checkpoint and replay since the last round's line."
+    ),
 }
 """Each metric that a training run writes."""
 

@@ -12,7 +12,7 @@ class SelfPlayConfig:
     games: int = 256  # games in play at a time, over all groups
     groups: int = 2  # threads, each with its share of the games and its own engine
     moves_per_round: int = 20  # moves that every game makes between two sets of weights
-    exploration_moves: int = 10  # moves at a game's start sampled by visits (algorithms.md 2.6, 3.6)
+    exploration_moves: int = 10  # moves at a game's start sampled by visits
     temperature: float = 1.0  # of that sampling: visits^(1/temperature)
     random_opening: float = 0.0  # share of games that start with uniformly random legal moves, 0..1
     random_opening_moves: int = 8  # at most so many of them; none of them is trained on
