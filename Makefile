@@ -50,11 +50,13 @@ test: check
 bench: $(READY) $(PEERS_READY)
 	@for part in rules search selfplay network; do $(BIN)/zelkova bench $$part || exit $$?; done
 
-# The peers live apart: what they need must never steer what we need.
+# The peers live apart: what they need must never steer what we need. Only torch is held to our release,
+# since others bring gigabytes of CUDA to a CPU machine.
 $(PEERS_READY): $(READY)
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@grep '^torch==' constraints.txt > $(PEERS)/torch.txt
 	@for peer in open_spiel "jax mctx" pgx gumbel-mcts bitbully; do \
-		$(PEERS)/bin/python -m pip install --quiet $$peer || \
+		$(PEERS)/bin/python -m pip install --quiet -c $(PEERS)/torch.txt $$peer || \
 		echo "no $$peer here: its figures are left out"; \
 	done
 	@touch $(PEERS_READY)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from zelkova import games, settings
-from zelkova.cli import boundary
 from zelkova.config import GameConfig, RunConfig, load_config, preset_names
 from zelkova.errors import ConfigError
 
@@ -123,62 +122,3 @@ def test_unknown_sizes_in_a_file_are_refused(tmp_path: Path) -> None:
 def test_a_seed_below_zero_is_refused() -> None:
     with pytest.raises(ConfigError, match="seed must be 0 or more"):
         RunConfig(seed=-1)
-
-
-@dataclass(frozen=True)
-class Search:
-    num_simulations: int = 32
-
-    def __post_init__(self) -> None:
-        if self.num_simulations < 1:
-            raise ConfigError(f"num_simulations must be 1 or more; given: {self.num_simulations}")
-
-
-@dataclass(frozen=True)
-class Learning:
-    learning_rate: float = 0.1
-
-
-@dataclass(frozen=True)
-class TrainRun(Run):
-    search: Search = field(default_factory=Search)
-    learning: Learning = field(default_factory=Learning)
-
-
-def refused(source: str, overrides: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Load a config as the program does, and give what it says before it leaves with code 2."""
-    with pytest.raises(SystemExit) as left, boundary.errors_as_messages():
-        load_config(source, overrides, TrainRun)
-    assert left.value.code == 2
-    return capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("section", "key", "value", "words"),
-    [
-        ("learning", "learning-rate", "0.01", ["[learning]", "did you mean `learning_rate`"]),
-        ("", "learning_rate", "0.01", ["the top level", "did you mean `learning_rate` in [learning]"]),
-        ("search", "simulatons", "400", ["[search]", "did you mean `num_simulations`"]),
-        ("search", "num_simulations", '"many"', ["search.num_simulations", "a whole number"]),
-        ("search", "num_simulations", "0", ["[search]", "num_simulations must be 1 or more"]),
-    ],
-)
-def test_case_pub_cli_1_in_a_file_and_on_the_command_line(
-    section: str, key: str, value: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "run.toml"
-    path.write_text((f"[{section}]\n" if section else "") + f"{key} = {value}\n")
-    override = f"{section}.{key}={value}" if section else f"{key}={value}"
-    for said in (refused(str(path), [], capsys), refused("connect_four", [override], capsys)):
-        for word in [key, *words]:
-            assert word in said
-
-
-def test_case_pub_cli_1_a_syntax_error_has_its_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "run.toml"
-    path.write_text("train = [1, 2")
-    said = refused(str(path), [], capsys)
-    assert str(path) in said
-    assert "line 1, column 14" in said

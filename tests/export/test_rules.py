@@ -1,47 +1,55 @@
 """The rules of every game answer the same natively, interpreted and in WebAssembly, to the bit."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from zelkova import games
 from zelkova.export.game import export_game
+from zelkova.games.game import Game
+from zelkova.games.hashing import position_keys
 from zelkova.games.playout import playouts, random_below
 from zelkova.games.single import Single
 
 COUNT = 50
+States = NDArray[np.uint64]
 
 
 class NativeRules:
     """One game's compiled rules on a row uint64[1, words]."""
 
-    def __init__(self, game):
+    def __init__(self, game: Game) -> None:
         self.game, self.single = game, Single(game)
 
-    def play(self, states, counter):
+    def play(self, states: States, counter: States) -> int:
         rules, actions = self.game.native, np.empty(self.game.max_legal_actions, np.int32)
-        return playouts(rules.step, rules.legal_actions, rules.is_terminal, states, counter, actions)
+        return int(playouts(rules.step, rules.legal_actions, rules.is_terminal, states, counter, actions))
 
-    def init(self, states):
+    def init(self, states: States) -> None:
         states[:] = self.game.initial_states(np.arange(len(states), dtype=np.uint64))
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.single, name)
 
 
 class InterpretedRules:
     """The same rules as plain Python."""
 
-    def __init__(self, game):
+    def __init__(self, game: Game) -> None:
         self.game = game
 
-    def record(self, state):
+    def record(self, state: States) -> Any:
         return self.game.view_states(state)[0]
 
-    def init(self, states):
+    def init(self, states: States) -> None:
         for row in range(len(states)):
             self.game.functions["init"](self.record(states[row : row + 1]), np.uint64(row))
 
-    def play(self, states, counter):
+    def play(self, states: States, counter: States) -> int:
         total = 0
         for row in range(len(states)):
             state = states[row : row + 1]
@@ -51,28 +59,28 @@ class InterpretedRules:
                 total += 1
         return total
 
-    def legal_actions(self, state):
+    def legal_actions(self, state: States) -> NDArray[np.int32]:
         out = np.empty(self.game.max_legal_actions, np.int32)
         return out[: self.game.functions["legal_actions"](self.record(state), out)]
 
-    def step(self, state, action):
+    def step(self, state: States, action: int) -> None:
         self.game.functions["step"](self.record(state), np.int64(action))
 
-    def is_terminal(self, state):
+    def is_terminal(self, state: States) -> bool:
         return bool(self.game.functions["is_terminal"](self.record(state)))
 
-    def returns(self, state):
+    def returns(self, state: States) -> NDArray[np.float32]:
         out = np.zeros(self.game.num_players, np.float32)
         self.game.functions["returns"](self.record(state), out)
         return out
 
-    def observe(self, state):
+    def observe(self, state: States) -> NDArray[np.float32]:
         planes = np.zeros(self.game.observation_shape, np.float32)
         self.game.functions["observe"](self.record(state), planes)
         return planes
 
 
-def play_and_write(rules, count):
+def play_and_write(rules: Any, count: int) -> bytes:
     """Do what rules.mjs does and give the bytes that it writes."""
     game = rules.game
     states, counter = game.new_states(count), np.array([12345], np.uint64)
@@ -95,9 +103,7 @@ def play_and_write(rules, count):
     return b"".join(chunks)
 
 
-def hash_of(rules, state):
-    from zelkova.games.hashing import position_keys
-
+def hash_of(rules: Any, state: States) -> Any:
     if isinstance(rules, InterpretedRules):
         return np.uint64(rules.game.functions["position_hash"](rules.record(state)))
     keys = np.zeros(1, np.uint64)
@@ -106,7 +112,9 @@ def hash_of(rules, state):
 
 
 @pytest.mark.parametrize("name", games.names())
-def test_wasm_plays_as_native_and_interpreted_do(name, run_node, tmp_path):
+def test_wasm_plays_as_native_and_interpreted_do(
+    name: str, run_node: Callable[..., str], tmp_path: Path
+) -> None:
     game = games.load(name)
     export_game(game, tmp_path / "game.wasm")
     run_node("rules.mjs", tmp_path / "game.wasm", COUNT, tmp_path / "out")

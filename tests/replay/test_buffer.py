@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
+from numpy.typing import NDArray
 from tests.replay.games import WIDTH, WORDS, make_episode
+
 from zelkova.errors import ConfigError, ShapeError
 from zelkova.replay.buffer import Batch, ReplayBuffer
 from zelkova.replay.config import ReplayConfig
@@ -33,7 +34,8 @@ class ListReplay:
 
 
 def assert_same(batch: Batch, rows: list[tuple[Any, ...]]) -> None:
-    for column, array in enumerate(batch):
+    columns: tuple[NDArray[Any], ...] = batch
+    for column, array in enumerate(columns):
         expected = np.array([row[column] for row in rows]).reshape(array.shape)
         np.testing.assert_array_equal(array, expected)
 
@@ -128,4 +130,4 @@ def test_other_widths_and_an_empty_buffer_are_refused() -> None:
 def test_settings_out_of_range_are_named() -> None:
     for wrong in ({"capacity": 0}, {"min_window": 2.5}, {"window_exponent": 1.5}, {"window_scale": 0}):
         with pytest.raises(ConfigError, match=rf"replay\.{next(iter(wrong))}"):
-            ReplayConfig(**wrong)  # type: ignore[arg-type]
+            ReplayConfig(**wrong)

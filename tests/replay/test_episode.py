@@ -3,8 +3,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.replay.games import make_episode
+
 from zelkova.errors import ShapeError
 from zelkova.replay.packing import pack_episodes, unpack_episodes
 

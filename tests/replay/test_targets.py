@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-
+from numpy.typing import NDArray
 from tests.replay.games import WIDTH, WORDS, make_episode
+
 from zelkova.errors import ConfigError, GameError, ShapeError
 from zelkova.replay.buffer import ReplayBuffer
 from zelkova.replay.config import ReplayConfig
@@ -9,7 +10,7 @@ from zelkova.replay.symmetry import Symmetries
 from zelkova.replay.targets import OutcomeSpec, make_targets, outcome_target, to_view
 
 
-def rows(*values: list[float]) -> np.ndarray:  # type: ignore[type-arg]
+def rows(*values: list[float]) -> NDArray[np.float32]:
     return np.array(values, np.float32)
 
 

@@ -41,7 +41,7 @@ def config_of(case: dict[str, Any]) -> SearchConfig:
 
 
 def tables_of(case: dict[str, Any]) -> tuple[Tables, np.ndarray[Any, Any]]:
-    """Make tables over (state, mover) pairs, state * players + mover, and append each root with its legal actions.
+    """Make tables over (state, mover) pairs, state * players + mover, and append each root's legal actions.
 
     mctx's value is the mover's and its discount is -1 where the mover changes; here values are vectors, the
     discount is its size, and a discount of 0 changes the mover too (nothing passes it).

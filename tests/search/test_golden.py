@@ -1,10 +1,11 @@
 """The search gives mctx's answers and mctx's trees."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from golden_cases import GOLDEN, search_of
+from tests.search.golden_cases import GOLDEN, search_of
 
 from zelkova.errors import SearchError
 from zelkova.search import run
@@ -39,14 +40,16 @@ def test_root_answers(case: dict[str, Any], natively: bool) -> None:
     np.testing.assert_array_equal(found.action, np.array(expected["action"])[keep])
     np.testing.assert_allclose(found.value[:, 0], np.array(expected["root"]["value"])[keep], atol=TOLERANCE)
     for i, b in enumerate(keep):
-        spread = lambda row: dense(row[i], found.actions[i], found.count[i], size)  # noqa: B023, E731
-        np.testing.assert_array_equal(spread(found.visit_counts), expected["root"]["visit_counts"][b])
+        spread = partial(dense, actions=found.actions[i], count=found.count[i], size=size)
+        np.testing.assert_array_equal(spread(found.visit_counts[i]), expected["root"]["visit_counts"][b])
         np.testing.assert_allclose(
-            spread(found.action_weights), expected["action_weights"][b], atol=TOLERANCE
+            spread(found.action_weights[i]), expected["action_weights"][b], atol=TOLERANCE
         )
-        visited = spread(found.visit_counts) > 0
+        visited = spread(found.visit_counts[i]) > 0
         np.testing.assert_allclose(
-            spread(found.q_values)[visited], np.array(expected["root"]["qvalues"][b])[visited], atol=TOLERANCE
+            spread(found.q_values[i])[visited],
+            np.array(expected["root"]["qvalues"][b])[visited],
+            atol=TOLERANCE,
         )
 
 
@@ -100,4 +103,5 @@ def test_halving_tables() -> None:
         considered, simulations = map(int, key.split(","))
         assert halving_visits(considered, simulations) == expected, key
     table = halving_table(16, 50)
-    assert table.shape == (17, 50) and table.dtype == np.int32
+    assert table.shape == (17, 50)
+    assert table.dtype == np.int32

@@ -6,14 +6,19 @@ from numpy.typing import NDArray
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError
 from zelkova.games import Game
-from zelkova.search.batch import BatchSearch, SearchResult, draw_noise
+from zelkova.search.batch import BatchSearch, draw_noise
 from zelkova.search.config import SearchConfig
+from zelkova.search.model import SearchResult
+
+__all__ = ["Agent", "SearchConfig", "SearchResult"]
 
 
 class Agent:
     """Searches from many positions of one game at once."""
 
-    def __init__(self, game: Game, engine: Evaluator, config: SearchConfig, *, batch: int, cache: int = 0) -> None:
+    def __init__(
+        self, game: Game, engine: Evaluator, config: SearchConfig, *, batch: int, cache: int = 0
+    ) -> None:
         """Allocate the trees.
 
         Args:
@@ -41,7 +46,9 @@ class Agent:
             rng: draws the root noise; None searches without.
         """
         roots = self.model.root(states)
-        noise = None if rng is None else draw_noise(self.config, roots.count, self.game.max_legal_actions, rng)
+        noise = (
+            None if rng is None else draw_noise(self.config, roots.count, self.game.max_legal_actions, rng)
+        )
         self.search.set_roots(roots, noise)
         while not self.search.is_done:
             self.search.expand(self.model.step(*self.search.select()))

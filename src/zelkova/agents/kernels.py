@@ -58,8 +58,8 @@ def play_rows(
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def look_up(
     target: Any, discount: Any, count: Any, keys: Any, cache_keys: Any, cache_status: Any, cache_count: Any,
-    cache_logits: Any, cache_value: Any, cache_owner: Any, prior_logits: Any, value: Any, slots: Any, twins: Any,
-    pending: Any,
+    cache_logits: Any, cache_value: Any, cache_owner: Any, prior_logits: Any, value: Any, slots: Any,
+    twins: Any, pending: Any,
 ) -> Any:  # fmt: skip
     """Answer rows from the evaluation cache; list those that the network must be asked.
 
@@ -87,7 +87,11 @@ def look_up(
             continue
         if size > 0:
             slot = np.int64(keys[row] & np.uint64(size - 1))
-            same = cache_status[slot] != EMPTY and cache_keys[slot] == keys[row] and cache_count[slot] == count[row]
+            same = (
+                cache_status[slot] != EMPTY
+                and cache_keys[slot] == keys[row]
+                and cache_count[slot] == count[row]
+            )
             if same and cache_status[slot] == READY:
                 for index in range(count[row]):
                     prior_logits[row, index] = cache_logits[slot, index]
@@ -150,3 +154,25 @@ def file_answers(
                 prior_logits[row, k] = prior_logits[twins[row], k]
             for player in range(players):
                 value[row, player] = value[twins[row], player]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def move_rows(
+    step: Any, is_terminal: Any, returns: Any, states: Any, actions: Any, ended: Any, outcome: Any
+) -> None:
+    """Play one action in each state, in place, and say which games it ended.
+
+    Args:
+        states: uint64[B, words], changed.
+        actions: int32[B].
+        ended: bool[B], written.
+        outcome: float32[B, P], written where a game ended: its returns.
+    """
+    base = np.intp(states.ctypes.data)
+    stride = states.shape[1] * 8
+    for row in range(len(states)):
+        address = base + row * stride
+        step(address, np.int64(actions[row]))
+        ended[row] = is_terminal(address)
+        if ended[row]:
+            returns(address, outcome[row])

@@ -65,7 +65,7 @@ class UctTree(NamedTuple):
     counter: Any  # uint64[1] the generator's state
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _expand(legal_actions: Any, address: Any, tree: Any, node: Any, edges_used: Any) -> Any:
     """Give a node its edges, one a legal action; give the number of edges used, -1 where there is none."""
     count = legal_actions(address, tree.actions)
@@ -79,7 +79,7 @@ def _expand(legal_actions: Any, address: Any, tree: Any, node: Any, edges_used: 
     return edges_used + count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _choose_edge(tree: Any, node: Any) -> Any:
     """Give the edge of the best score among a node's edges, all tried; the earlier tried of equals.
 
@@ -97,7 +97,7 @@ def _choose_edge(tree: Any, node: Any) -> Any:
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _try_new_edge(tree: Any, node: Any) -> Any:
     """Bring a random untried edge to the front of the untried ones; give it, with no visits yet."""
     tried = tree.num_tried[node]
@@ -113,7 +113,7 @@ def _try_new_edge(tree: Any, node: Any) -> Any:
     return edge
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _backup(tree: Any, movers: Any, depth: Any) -> None:
     """Add the scaled returns to the walk's nodes and edges; each mover reads its own component."""
     for level in range(depth):
@@ -126,7 +126,7 @@ def _backup(tree: Any, movers: Any, depth: Any) -> None:
         tree.edge_bonus[edge] = tree.bonus[visits]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _read_returns(returns: Any, address: Any, tree: Any, middle: Any, half: Any) -> None:
     """Read an ending's returns, scaled to [-1, 1]."""
     returns(address, tree.returns)
@@ -134,7 +134,7 @@ def _read_returns(returns: Any, address: Any, tree: Any, middle: Any, half: Any)
         tree.scaled[player] = (np.float64(tree.returns[player]) - middle) / half
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _search(
     step: Any, legal_actions: Any, is_terminal: Any, returns: Any, tree: Any, movers: Any, scale: Any
 ) -> Any:
@@ -192,7 +192,7 @@ def _search(
     return 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _choose_final(tree: Any) -> Any:
     """Give the root's most visited edge, ties at random."""
     best = -1
@@ -211,7 +211,7 @@ def _choose_final(tree: Any) -> Any:
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def uct_batch(
     step: Any,
     legal_actions: Any,

@@ -19,8 +19,12 @@ from zelkova.cli import boundary, console
 from zelkova.errors import ZelkovaError, hint
 
 COMMANDS = {
+    "check": "hold a game to the contract of rules, yours or a built-in one",
     "train": "raise an agent for a game from its rules alone, or go on with a run",
+    "arena": "measure who is stronger: score, Elo and intervals",
     "games": "list the games that come with the package",
+    "play": "play against a run or a reference opponent in the terminal",
+    "report": "write a run's curves and figures into one HTML file",
     "bench": "measure the speed of every stage beside limits and peers",
 }
 """Name of each subcommand, which is the name of its module and function, and what it does."""

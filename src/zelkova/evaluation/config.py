@@ -11,7 +11,7 @@ class MatchConfig:
 
     games: int = 200  # rounded up to a multiple of the game's players, so that seats balance
     seed: int = 0  # of openings and of the players' own chance
-    opening_plies: int = 4  # most random plies before the players take over; each game draws 0 to this many
+    opening_plies: int | None = None  # most random plies before the players take over; None: see match.py
     parallel: int = 256  # most games in play at once
 
     def __post_init__(self) -> None:
@@ -21,10 +21,9 @@ class MatchConfig:
             ConfigError: names the option.
         """
         for name, low in (("games", 1), ("seed", 0), ("opening_plies", 0), ("parallel", 1)):
-            if getattr(self, name) < low:
-                raise ConfigError(
-                    f"option `{name}` of a match is {getattr(self, name)}; allowed: {low} or more"
-                )
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ConfigError(f"option `{name}` of a match is {value}; allowed: {low} or more")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +34,7 @@ class RatingConfig:
     games: int = 40  # against each opponent
     every_rounds: int = 10  # rounds of training between ratings; 0: never
     num_simulations: int = 64  # a move of the checkpoint
-    opening_plies: int = 4  # most random plies before the players take over
+    opening_plies: int = 2  # most random plies before the players take over
     ladder_games: int = 64  # between neighbouring opponents, once a run
 
     def __post_init__(self) -> None:

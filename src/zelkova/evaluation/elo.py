@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from zelkova.errors import ConfigError, ShapeError, hint
 
-Z_95 = 1.959963984540054
+Z_95 = 1.96
 """Standard deviations in half of a 95 % interval."""
 
 _ELO_PER_NAT = 400 / math.log(10)

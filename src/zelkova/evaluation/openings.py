@@ -1,6 +1,8 @@
 """Openings of a match: short lines of random plies that each seating plays once.
 
-Who has the better colour and who gets the better opening then cancels out.
+Who has the better colour and who gets the better opening then cancels out. An opening that is won for one
+side already tells nothing, though: both players win it once. So more lines are drawn than are needed, a short
+UCT search judges each, and the most even two thirds are kept.
 """
 
 from typing import Any
@@ -9,14 +11,43 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from zelkova.agents.uct import UctSearch
 from zelkova.errors import ConfigError
 from zelkova.games.game import Game
 from zelkova.games.playout import random_below
 
 _TRIES = 64
+_JUDGE_SIMULATIONS = 256
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+def even_openings(
+    game: Game, count: int, most_plies: int, rng: np.random.Generator, *, distinct: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Draw half as many lines again as are needed and keep the most even ones, in the order drawn.
+
+    Args:
+        game: whose positions they are.
+        count: how many to keep.
+        most_plies: longest opening.
+        rng: the source of chance.
+        distinct: draw each line once while there are enough.
+    Returns: positions uint64[count, words] and their lengths in plies int32[count].
+    Raises:
+        ConfigError: random openings of this length end the game again and again.
+    """
+    if most_plies == 0:
+        return draw_openings(game, count, 0, rng, distinct=distinct)
+    states, lengths = draw_openings(game, count + (count + 1) // 2, most_plies, rng, distinct=distinct)
+    seeds = rng.integers(2**63, size=len(states)).astype(np.uint64)
+    found = UctSearch(game, _JUDGE_SIMULATIONS).search(states, seeds)
+    mean = (found.visit_counts * found.q_values).sum(axis=1) / _JUDGE_SIMULATIONS
+    low, high = game.return_range
+    lopsided = np.abs((mean - low) / (high - low) - 1 / game.num_players)
+    kept = np.sort(np.argsort(lopsided, kind="stable")[:count])
+    return states[kept], lengths[kept]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _play_random_plies(
     step: Any, legal_actions: Any, is_terminal: Any, state: Any, plies: Any, counter: Any, legal: Any
 ) -> Any:
@@ -33,19 +64,19 @@ def _play_random_plies(
 
 
 def draw_openings(
-    game: Game, count: int, most_plies: int, rng: np.random.Generator, least_plies: int = 0
+    game: Game, count: int, most_plies: int, rng: np.random.Generator, *, distinct: bool
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Draw positions after random plies, none of them an ending, different while there are enough.
+    """Draw positions after random plies, none of them an ending.
 
-    Each opening draws its length evenly from `least_plies` to `most_plies`, then its plies, and is drawn
-    again up to 64 times where it ends the game or was drawn before; then a repeat is taken.
+    Each opening draws its length evenly from 0 to `most_plies`, then its plies, and is drawn again up to 64
+    times where it ends the game or, of distinct ones, was drawn before; then a repeat is taken.
 
     Args:
         game: whose positions they are.
         count: how many.
         most_plies: longest opening.
         rng: the source of chance, of the game's own too.
-        least_plies: shortest opening.
+        distinct: draw each position once while there are enough.
     Returns: positions uint64[count, words] and their lengths in plies int32[count].
     Raises:
         ConfigError: random openings of this length end the game again and again.
@@ -58,7 +89,7 @@ def draw_openings(
     for row in range(count):
         found = False
         for _ in range(_TRIES):
-            plies = int(rng.integers(least_plies, most_plies + 1))
+            plies = int(rng.integers(most_plies + 1))
             seeds = rng.integers(2**63, size=2).astype(np.uint64)
             state = game.initial_states(seeds[:1])
             if not _play_random_plies(
@@ -67,7 +98,7 @@ def draw_openings(
                 continue
             openings[row], lengths[row] = state[0], plies
             found = True
-            if state.tobytes() not in seen:
+            if not distinct or state.tobytes() not in seen:
                 break
         if not found:
             raise ConfigError(

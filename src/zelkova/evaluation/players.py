@@ -28,6 +28,10 @@ class Player(Protocol):
     def name(self) -> str:
         """How tables and records call it."""
 
+    @property
+    def is_deterministic(self) -> bool:
+        """Say whether equal positions get equal answers whatever the seed."""
+
     def choose(self, states: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Pick a legal action for each position.
 
@@ -38,7 +42,7 @@ class Player(Protocol):
         """
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _choose_random(
     legal_actions: Any, states: Any, seeds: Any, counter: Any, legal: Any, actions: Any
 ) -> None:
@@ -53,6 +57,8 @@ def _choose_random(
 
 class RandomPlayer:
     """Plays uniformly random legal actions."""
+
+    is_deterministic = False
 
     def __init__(self, game: Game) -> None:
         """Play one game's positions."""
@@ -71,6 +77,8 @@ class RandomPlayer:
 
 class UctPlayer:
     """Plays the most visited action of UCT with random rollouts."""
+
+    is_deterministic = False
 
     def __init__(self, game: Game, num_simulations: int, *, threads: int = 1) -> None:
         """Allocate the search.
@@ -93,12 +101,14 @@ class UctPlayer:
 class ActingAgent(Protocol):
     """What a SearchPlayer asks of an agent."""
 
-    def act(self, states: NDArray[np.uint64], rng: np.random.Generator) -> Any:
+    def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> Any:
         """Search positions [n, words]; the result's field `action` is int32[n]."""
 
 
 class SearchPlayer:
-    """Plays what an agent (network and search) picks."""
+    """Plays what an agent (network and search) picks, without noise: equal positions, equal answers."""
+
+    is_deterministic = True
 
     def __init__(self, agent: ActingAgent, name: str) -> None:
         """Wrap an agent.
@@ -111,9 +121,8 @@ class SearchPlayer:
         self.agent = agent
 
     def choose(self, states: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Pick a legal action for each position; the batch's seeds together make one generator."""
-        rng = np.random.default_rng([int(seed) for seed in seeds])
-        return np.asarray(self.agent.act(states, rng).action, np.int32)
+        """Pick a legal action for each position; the seeds are not used."""
+        return np.asarray(self.agent.act(states).action, np.int32)
 
 
 def is_reference(text: str) -> bool:

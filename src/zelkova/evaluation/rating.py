@@ -1,8 +1,8 @@
 """Rates a run's checkpoints as it goes: a small gauntlet against the reference opponents.
 
-The opponents' own ladder (each against its neighbour, the first at Elo 0) is played once a run; a checkpoint's
-rating is then the likeliest one given its scores and the ladder. Everything follows from the seed, so that a
-resumed run finds the same ladder and the same openings again.
+The opponents' own ladder (each against its neighbour, the first at Elo 0) is played once a run; a
+checkpoint's rating is then the likeliest one given its scores and the ladder. Everything follows from the
+seed, so that a resumed run finds the same ladder and the same openings again.
 """
 
 from collections.abc import Sequence

@@ -18,6 +18,7 @@ from numba.core.errors import NumbaError
 from zelkova.errors import GameError
 
 _RULES = "allowed: no allocation, no Python objects and no exceptions"
+_BARE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody calls the copies from Python
 _ALLOCATES = ("NRT required", "Only accept returning of array passed")  # Numba's words under _nrt=False
 
 
@@ -41,11 +42,14 @@ class Copies:
         if source in self._made:
             return self._made[source]
         _refuse_raise(source)
-        names: dict[str, Any] = {"__name__": source.__module__, "__builtins__": source.__globals__["__builtins__"]}
+        names: dict[str, Any] = {
+            "__name__": source.__module__,
+            "__builtins__": source.__globals__["__builtins__"],
+        }
         cells = tuple(CellType() for _ in source.__closure__ or ())
         twin = FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
         twin.__qualname__, twin.__kwdefaults__ = source.__qualname__, source.__kwdefaults__
-        options = {**getattr(function, "targetoptions", {}), "error_model": "numpy", "_nrt": False}
+        options = {**getattr(function, "targetoptions", {}), "error_model": "numpy", "_nrt": False, **_BARE}
         for unwanted in ("nopython", "boundscheck"):
             options.pop(unwanted, None)
         made = self._made[source] = numba.njit(**options)(twin)
@@ -138,6 +142,6 @@ def _refuse_raise(function: Callable[..., Any]) -> None:
         if instruction.opname == "RAISE_VARARGS":
             line = instruction.positions.lineno if instruction.positions else None
             raise GameError(
-                f"{locate(function, line)} raises an exception, which can't be exported to WebAssembly; {_RULES}; "
-                "hint: write a field of the state instead and let is_terminal or returns read it"
+                f"{locate(function, line)} raises an exception, which can't be exported to WebAssembly; "
+                f"{_RULES}; hint: write a field of the state instead and let is_terminal or returns read it"
             )

@@ -1,7 +1,7 @@
 """The functions of a game that its WebAssembly module exports: its rules, and random playouts over them.
 
-Positions and arrays are given by their addresses, uint32 at the border. Generic kernels take rules as functions
-of an address, as they do natively; here these are ordinary compiled functions, which the optimiser inlines.
+Positions and arrays are given by their addresses, uint32 at the border. Generic kernels take rules as
+functions of an address, as they do natively; here the optimiser inlines these.
 """
 
 from typing import Any
@@ -18,7 +18,15 @@ from zelkova.games.playout import playouts
 
 
 class AddressedRules:
-    """A game's rules as compiled functions of an address: attributes named as in the contract."""
+    """A game's rules as compiled functions of an address: attributes as in the contract, and to_play."""
+
+    init: Any
+    legal_actions: Any
+    step: Any
+    is_terminal: Any
+    returns: Any
+    observe: Any
+    position_hash: Any  # where the game has one
 
     def __init__(self, game: Game) -> None:
         """Wrap each rule; nothing is compiled yet.
@@ -32,14 +40,18 @@ class AddressedRules:
             (rule, SIGNATURES[name][0](record, *SIGNATURES[name][1])) for name, rule in game.functions.items()
         )
         for name, rule in game.functions.items():
-            setattr(self, name, _addressed(numba.njit(error_model="numpy")(rule), record_at, len(SIGNATURES[name][1])))
+            compiled = numba.njit(error_model="numpy")(rule)
+            setattr(self, name, _addressed(compiled, record_at, len(SIGNATURES[name][1])))
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"the game has no rule {name}")
+        @numba.njit(error_model="numpy")
+        def to_play(address):  # type: ignore[no-untyped-def]
+            return record_at(address)["to_play"]
+
+        self.to_play: Any = to_play
 
 
 def _addressed(rule: Any, record_at: Any, arguments: int) -> Any:
-    """Make a function of an address, and of one more argument where the rule has one, from a function of a record."""
+    """Make a function of an address, and of the argument where there is one, from a function of a record."""
     if arguments == 0:
 
         def ask(address):  # type: ignore[no-untyped-def]
@@ -56,9 +68,9 @@ def _addressed(rule: Any, record_at: Any, arguments: int) -> Any:
 def rules_entries(game: Game) -> list[Entry]:
     """List the game's own rules as exported functions.
 
-    init(state, seed: BigInt) · legal_actions(state, out int32[M]) -> n · step(state, action) · is_terminal(state) ->
-    0 or 1 · returns(state, out float32[P]) · observe(state, planes float32[C, H, W], zeroed by it) ·
-    position_hash(state) -> BigInt, where the game has one.
+    init(state, seed: BigInt) · legal_actions(state, out int32[M]) -> n · step(state, action) ·
+    is_terminal(state) -> 0 or 1 · returns(state, out float32[P]) · observe(state, planes float32[C, H, W],
+    zeroed by it) · position_hash(state) -> BigInt, where the game has one.
 
     Args:
         game: whose rules they are.
@@ -112,8 +124,8 @@ def rules_entries(game: Game) -> list[Entry]:
 def playout_entries(game: Game) -> list[Entry]:
     """List the random playouts as an exported function.
 
-    playouts(states uint64[n, words], n, counter uint64[1], actions int32[M]) -> plies: plays every state to its end
-    in place; states, counter and actions are addresses.
+    playouts(states uint64[n, words], n, counter uint64[1], actions int32[M]) -> plies: plays every state to
+    its end in place; states, counter and actions are addresses.
 
     Args:
         game: whose rules are played.

@@ -1,4 +1,4 @@
-"""Exports a game: one WebAssembly module with its rules and searches, and the loader that JavaScript imports."""
+"""Exports a game: one WebAssembly module with its rules and search, and the loader for JavaScript."""
 
 import dataclasses
 import shutil
@@ -6,23 +6,32 @@ from pathlib import Path
 from typing import Any
 
 from zelkova.export.entries import playout_entries, rules_entries
+from zelkova.export.search import SearchMemory, search_entries
 from zelkova.export.wasm import export_wasm
 from zelkova.games.game import Game
+from zelkova.search.config import SearchConfig
 
 LOADER = Path(__file__).with_name("loader.mjs")
 
 
-def export_game(game: Game, path: Path) -> None:
+def export_game(game: Game, path: Path, search: SearchConfig | None = None, num_leaves: int = 1) -> None:
     """Write `path` (a .wasm file) and loader.mjs beside it.
 
     Args:
         game: what to export.
         path: the module's file; its folder exists.
+        search: how to search; None leaves the search out.
+        num_leaves: positions that a search gathers at a time.
     Raises:
         GameError: a rule allocates, raises or needs what WebAssembly doesn't have.
         MissingExtraError: no linker for WebAssembly is installed.
     """
-    export_wasm(rules_entries(game) + playout_entries(game), path, describe(game))
+    entries, about = rules_entries(game) + playout_entries(game), describe(game)
+    if search is not None:
+        memory = SearchMemory(game, search, num_leaves)
+        entries += search_entries(game, memory)
+        about["search"] = {**dataclasses.asdict(search), **memory.describe()}
+    export_wasm(entries, path, about)
     shutil.copyfile(LOADER, path.with_name(LOADER.name))
 
 

@@ -50,4 +50,28 @@ class Loaded {
     for (let row = 0; row < count; row++) view.set(words, row * words.length);
     return states;
   }
+
+  // Reserves one search; its functions are call.search_*, its arrays are seen through searchView.
+  newSearch() {
+    const { size, constants, fields } = this.about.search;
+    const search = this.allocate(size);
+    for (const [name, text] of Object.entries(constants)) {
+      const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+      this.view(Uint8Array, search + fields[name].offset, bytes.length).set(bytes);
+    }
+    return search;
+  }
+
+  // Sees one of a search's arrays, as `desk.logits` or `answer.visits`, flat.
+  searchView(search, name) {
+    const { offset, shape, type } = this.about.search.fields[name];
+    return this.view(TYPES[type], search + offset, shape.reduce((product, side) => product * side, 1));
+  }
 }
+
+const TYPES = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int32: Int32Array,
+  uint64: BigUint64Array,
+};

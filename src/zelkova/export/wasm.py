@@ -1,8 +1,8 @@
 """Turns Python functions that Numba compiles into one WebAssembly module.
 
 The functions' LLVM code is taken as Numba wrote it, before anything was optimised for this machine, given the
-data layout of wasm32, optimised for that and linked by a `wasm-ld` found here. The module imports nothing: what
-allocates, raises or needs a library of mathematics is refused with the name of the function.
+data layout of wasm32, optimised for that and linked by a `wasm-ld` found here. The module imports nothing:
+what allocates, raises or needs a library of mathematics is refused with the name of the function.
 
 At the border every argument and result is a plain number: uint32 for an address, int32, float32 or float64 as
 JavaScript numbers, 64 bits as BigInt. Memory is the caller's; `__heap_base` says where it begins.
@@ -74,7 +74,10 @@ def export_wasm(entries: Sequence[Entry], path: Path, description: Mapping[str, 
         exports = [f"--export={entry.name}" for entry in entries]
         flags = ["--no-entry", "--gc-sections", "--strip-all", "--stack-first", "--export=__heap_base"]
         done = subprocess.run(
-            [*linker, *flags, *exports, "-o", str(target), str(source)], capture_output=True, text=True, check=False
+            [*linker, *flags, *exports, "-o", str(target), str(source)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             missing = sorted(set(re.findall(r"undefined symbol: (\S+)", done.stderr)))
@@ -96,7 +99,9 @@ def find_linker() -> list[str]:
             return [name]
     if importlib.util.find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "wasm-ld"]
-    raise MissingExtraError(f"exporting to WebAssembly needs the linker wasm-ld, which was not found; {_NEXT_STEP}")
+    raise MissingExtraError(
+        f"exporting to WebAssembly needs the linker wasm-ld, which was not found; {_NEXT_STEP}"
+    )
 
 
 def compile_object(entries: Sequence[Entry]) -> tuple[bytes, Callable[[Sequence[str]], str]]:
@@ -121,8 +126,8 @@ def compile_object(entries: Sequence[Entry]) -> tuple[bytes, Callable[[Sequence[
                 for caller in callers.get(name, ()):
                     if caller in sources:
                         return (
-                            f"{locate(sources[caller])} needs `{symbol}`, which WebAssembly doesn't have; allowed: "
-                            "+ - * / // % << >> & | ^, comparisons, abs, min, max, sqrt, floor and ceil"
+                            f"{locate(sources[caller])} needs `{symbol}`, which WebAssembly doesn't have; "
+                            "allowed: arithmetic, bits, comparisons, abs, min, max, sqrt, floor, ceil"
                         )
         return f"the module needs {', '.join(missing)}, which WebAssembly doesn't have"
 
@@ -131,7 +136,7 @@ def compile_object(entries: Sequence[Entry]) -> tuple[bytes, Callable[[Sequence[
 
 @contextmanager
 def _unoptimised() -> Iterator[dict[Any, list[str]]]:
-    """Collect the code of everything that Numba compiles in the meantime, before its optimisation, by library."""
+    """Collect the code of everything that Numba compiles in the meantime, not yet optimised, by library."""
     collected: dict[Any, list[str]] = {}
     original = CPUCodeLibrary.add_ir_module
 
@@ -147,7 +152,7 @@ def _unoptimised() -> Iterator[dict[Any, list[str]]]:
 
 
 def _border(entry: Entry, described: Any) -> str:
-    """Write the function that JavaScript calls: it hands the arguments on and traps where the callee fails."""
+    """Write the function that JavaScript calls: it hands the arguments on and traps if the callee fails."""
     result = LLVM_TYPES[entry.signature.return_type]
     kinds = [LLVM_TYPES[kind] for kind in entry.signature.args]
     received = ", ".join(f"{kind} %a{index}" for index, kind in enumerate(kinds))
@@ -174,7 +179,7 @@ bad:
 
 
 def _texts(libraries: Sequence[Any], raw: Mapping[Any, Sequence[str]]) -> Iterator[str]:
-    """Yield the code of the libraries and of all that they use, unoptimised where it was compiled just now."""
+    """Yield the code of the libraries and of all that they use, unoptimised where just compiled."""
     waiting, seen = list(libraries), set()
     while waiting:
         library = waiting.pop()
@@ -197,7 +202,7 @@ def _link(texts: Sequence[str]) -> Any:
 
 
 def _callers(module: Any) -> dict[str, list[str]]:
-    """Tell who calls what: for each function's or intrinsic's plain name (`exp`), the functions that call it."""
+    """Tell who calls what: for the plain name of a function or intrinsic (`exp`), its callers' names."""
     callers: dict[str, list[str]] = {}
     for function in module.functions:
         for block in function.blocks:

@@ -75,16 +75,20 @@ def draw_grid_svg(board: Any, *, cell: int = 40, background: str = "#d9b36c") ->
     height, width = board.shape
     across, down = width * cell, height * cell
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {down}" width="{across}" height="{down}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {down}" '
+        f'width="{across}" height="{down}">',
         f'<rect width="{across}" height="{down}" fill="{background}"/>',
     ]
-    lines = [f"M{k * cell} 0V{down}" for k in range(1, width)] + [f"M0 {k * cell}H{across}" for k in range(1, height)]
+    lines = [f"M{k * cell} 0V{down}" for k in range(1, width)] + [
+        f"M0 {k * cell}H{across}" for k in range(1, height)
+    ]
     parts.append(f'<path d="{"".join(lines)}" stroke="#5a4a2a" stroke-width="1" fill="none"/>')
     for row in range(height):
         for column in range(width):
             if board[row, column]:
                 parts.append(
-                    f'<circle cx="{column * cell + cell // 2}" cy="{row * cell + cell // 2}" r="{cell * 2 // 5}" '
+                    f'<circle cx="{column * cell + cell // 2}" cy="{row * cell + cell // 2}" '
+                    f'r="{cell * 2 // 5}" '
                     f'fill="{COLOURS[int(board[row, column]) - 1]}" stroke="#333"/>'
                 )
     return "".join(parts) + "</svg>"

@@ -13,6 +13,9 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 
+MOST_PLIES = 1_000_000
+"""No playout is longer, so that a game that never ends can't hang a search; the contract check refuses it."""
+
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="never")  # type: ignore[untyped-decorator]
 def next_random(counter: Any) -> Any:
@@ -44,8 +47,12 @@ def init_states(init: Any, states: Any, seeds: Any) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def playout(step: Any, legal_actions: Any, is_terminal: Any, address: Any, counter: Any, actions: Any) -> Any:
-    """Play uniformly random legal actions in place until the game ends; give the number of plies.
+def playout_up_to(
+    step: Any, legal_actions: Any, is_terminal: Any, address: Any, counter: Any, actions: Any, most: Any
+) -> Any:
+    """Play uniformly random legal actions in place until the game ends or `most` plies are played.
+
+    Gives the number of plies; -1 if no action was legal before the end; -2 if the game did not end.
 
     Args:
         address: of the state.
@@ -57,9 +64,17 @@ def playout(step: Any, legal_actions: Any, is_terminal: Any, address: Any, count
         count = legal_actions(address, actions)
         if count <= 0:
             return -1
+        if plies == most:
+            return -2
         step(address, np.int64(actions[random_below(counter, count)]))
         plies += 1
     return plies
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def playout(step: Any, legal_actions: Any, is_terminal: Any, address: Any, counter: Any, actions: Any) -> Any:
+    """Play uniformly random legal actions in place to the end, as in playout_up_to; at most MOST_PLIES."""
+    return playout_up_to(step, legal_actions, is_terminal, address, counter, actions, MOST_PLIES)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]

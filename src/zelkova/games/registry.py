@@ -1,7 +1,7 @@
 """Finds a game by name or by the path of a user's file."""
 
+import dataclasses
 import importlib
-import importlib.util
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from zelkova.errors import GameError, hint
-from zelkova.games.game import Game, build_game
+from zelkova.games.form import build_game
+from zelkova.games.game import Game, stamp_of
 
 BUILT_IN: dict[str, tuple[str, dict[str, Any]]] = {
     "tic_tac_toe": ("tic_tac_toe", {}),
@@ -41,10 +42,14 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Game:
     """
     if name_or_path.endswith(".py"):
         path = Path(name_or_path)
-        rules = _import_file(path)
-        return build_game(path.stem, str(path), rules, options, notation=rules, drawing=rules)
+        rules, stamp = _import_file(path)
+        game = build_game(path.stem, str(path), rules, options, notation=rules, drawing=rules)
+        return dataclasses.replace(game, stamp=stamp)
     if name_or_path not in BUILT_IN:
-        raise GameError(f"unknown game `{name_or_path}`; {hint(name_or_path, BUILT_IN)}; a file is given as path/to/game.py")
+        raise GameError(
+            f"unknown game `{name_or_path}`; {hint(name_or_path, BUILT_IN)}; "
+            "a file is given as path/to/game.py"
+        )
     folder, preset = BUILT_IN[name_or_path]
     package = f"zelkova.games.{folder}"
     return build_game(
@@ -57,28 +62,37 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Game:
     )
 
 
-def _import_file(path: Path) -> ModuleType:
-    """Run a user's file as a module of its own name.
+def _import_file(path: Path) -> tuple[ModuleType, tuple[int, int]]:
+    """Run a user's file as a module of its own name; give it with the file's time and size.
+
+    The source is read afresh, never from a bytecode cache, which would not see two edits in a second.
 
     Raises:
         GameError: the file is missing, unreadable or raises when it is run.
     """
     if not path.is_file():
-        raise GameError(f"no such game file: {path}; next: check the path, or name one of {', '.join(BUILT_IN)}")
-    module_name = f"zelkova_game_{path.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise GameError(f"{path} can't be loaded as Python")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
+        raise GameError(
+            f"no such game file: {path}; next: check the path, or name one of {', '.join(BUILT_IN)}"
+        )
+    module = ModuleType(f"zelkova_game_{path.stem}")
+    module.__file__ = str(path.resolve())
     try:
-        spec.loader.exec_module(module)
-    except SyntaxError as error:
-        raise GameError(f"{path}, line {error.lineno}: {error.msg}") from error
+        stamp = stamp_of(path)
+        code = compile(path.read_bytes(), module.__file__, "exec")
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise GameError(f"{path}{line}: {getattr(error, 'msg', error)}; next: mend the file") from error
+    except OSError as error:
+        raise GameError(f"{path} can't be read: {error.strerror}; next: check its permissions") from error
+    sys.modules[module.__name__] = module
+    try:
+        exec(code, module.__dict__)
     except Exception as error:
-        line = _line_in(path, error)
-        raise GameError(f"{path}{line} raised {type(error).__name__}: {error}") from error
-    return module
+        line = _line_in(Path(module.__file__), error)
+        raise GameError(
+            f"{path}{line} raised {type(error).__name__}: {error}; next: mend the file"
+        ) from error
+    return module, stamp
 
 
 def _line_in(path: Path, error: Exception) -> str:

@@ -1,63 +1,110 @@
 """Calls a game's compiled rules on one state from Python."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from zelkova.games.game import Game
+from zelkova.games.native import NativeRules
+
+
+class HasRules(Protocol):
+    """What is asked of a game here; a Game has it."""
+
+    @property
+    def native(self) -> NativeRules:
+        """The compiled rules."""
+
+    @property
+    def num_players(self) -> int:
+        """P."""
+
+    @property
+    def max_legal_actions(self) -> int:
+        """M."""
+
+    @property
+    def observation_shape(self) -> tuple[int, int, int]:
+        """C, H, W."""
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _legal_actions(rule: Any, states: Any, out: Any) -> Any:
-    return rule(np.intp(states.ctypes.data), out)
-
-
-@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _step(rule: Any, states: Any, action: Any) -> None:
-    rule(np.intp(states.ctypes.data), action)
-
-
-@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _is_terminal(rule: Any, states: Any) -> Any:
+def _ask(rule: Any, states: Any) -> Any:
     return rule(np.intp(states.ctypes.data))
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _write(rule: Any, states: Any, out: Any) -> None:
-    rule(np.intp(states.ctypes.data), out)
+def _give(rule: Any, states: Any, value: Any) -> Any:
+    return rule(np.intp(states.ctypes.data), value)
+
+
+class CompiledRules:
+    """One game's rules as compiled calls; every `state` is a row uint64[1, words]."""
+
+    def __init__(self, game: HasRules) -> None:
+        """Bind a game; its rules are compiled now, if they are not yet."""
+        self.game = game
+        self.native = game.native
+
+    def init(self, state: NDArray[np.uint64], seed: int) -> None:
+        """Write an initial position."""
+        _give(self.native.init, state, np.uint64(seed))
+
+    def legal_actions(self, state: NDArray[np.uint64], out: NDArray[np.int32]) -> Any:
+        """Write the legal actions into out int32[M] and give their number."""
+        return _give(self.native.legal_actions, state, out)
+
+    def step(self, state: NDArray[np.uint64], action: int) -> None:
+        """Play an action in place; its legality is the caller's promise."""
+        _give(self.native.step, state, np.int64(action))
+
+    def is_terminal(self, state: NDArray[np.uint64]) -> Any:
+        """Is the game over."""
+        return _ask(self.native.is_terminal, state)
+
+    def returns(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write each player's return into out float32[P]."""
+        _give(self.native.returns, state, out)
+
+    def observe(self, state: NDArray[np.uint64], planes: NDArray[np.float32]) -> None:
+        """Write the input planes into planes float32[C, H, W], zero before."""
+        _give(self.native.observe, state, planes)
+
+    def position_hash(self, state: NDArray[np.uint64]) -> int:
+        """Give the position's key."""
+        return int(_ask(self.native.position_hash, state))
 
 
 class Single:
-    """One game's rules as Python calls; every `state` is a row uint64[1, words]."""
+    """One game's rules as Python calls that give fresh arrays."""
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: HasRules) -> None:
         """Bind a game."""
         self.game = game
-        self.native = game.native
+        self._rules = CompiledRules(game)
 
     def legal_actions(self, state: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Give the legal action numbers, ascending."""
         out = np.empty(self.game.max_legal_actions, np.int32)
-        return out[: _legal_actions(self.native.legal_actions, state, out)]
+        return out[: self._rules.legal_actions(state, out)]
 
     def step(self, state: NDArray[np.uint64], action: int) -> None:
         """Play an action in place; its legality is the caller's promise."""
-        _step(self.native.step, state, np.int64(action))
+        self._rules.step(state, action)
 
     def is_terminal(self, state: NDArray[np.uint64]) -> bool:
         """Is the game over."""
-        return bool(_is_terminal(self.native.is_terminal, state))
+        return bool(self._rules.is_terminal(state))
 
     def returns(self, state: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Give each player's return, float32[P]."""
         out = np.zeros(self.game.num_players, np.float32)
-        _write(self.native.returns, state, out)
+        self._rules.returns(state, out)
         return out
 
     def observe(self, state: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Give the network's input planes, float32[C, H, W]."""
         planes = np.zeros(self.game.observation_shape, np.float32)
-        _write(self.native.observe, state, planes)
+        self._rules.observe(state, planes)
         return planes

@@ -8,7 +8,7 @@ from zelkova.errors import ConfigError, hint
 
 Optimizer = Literal["adamw", "sgd"]
 Schedule = Literal["constant", "cosine", "step", "inverse_sqrt"]
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["auto", "float32", "bfloat16"]
 
 INFINITE = math.inf
 
@@ -35,7 +35,7 @@ class LearningConfig:
     value_weight: float = 1.0  # of the value loss beside the policy loss
     root_value_weight: float = 1.0  # of the squared error within the value loss
     grad_clip: float = 5.0  # largest norm of the gradient; 0: not clipped
-    precision: Precision = "float32"  # of the forward and backward pass; weights and losses are float32
+    precision: Precision = "auto"  # of the forward and backward pass; auto: bfloat16 where it is native
     ema_decay: float = 0.0  # the weights that act are a running mean with this decay; 0: the newest
 
     def __post_init__(self) -> None:

@@ -87,7 +87,9 @@ WRITERS: dict[object, Callable[[GraphWriter, fx.Node, Any], None]] = {
     nn.Linear: _write_linear,
     nn.ReLU: _write_relu,
     torch.relu: _write_relu,
+    "relu_": _write_relu,
     operator.add: _write_add,
+    "add_": _write_add,
     "flatten": _write_flatten,
 }
 

@@ -41,7 +41,8 @@ class ResidualBlock(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Map hidden [B, channels, H, W] to the same shape."""
-        return torch.relu(hidden + self.second(torch.relu(self.first(hidden))))
+        inner: Tensor = self.second(self.first(hidden).relu_())
+        return inner.add_(hidden).relu_()
 
 
 class ResidualNetwork(nn.Module):

@@ -4,7 +4,7 @@ Sampling goes by a position's age, not by its place in memory, so a buffer fille
 chunks draws the very same batches as one that was never stopped.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,10 +115,12 @@ class ReplayBuffer:
             return
         while rows < needed:
             rows *= 2
-        held, grown = self.window_rows(), self._allocate(min(rows, self.config.capacity))
-        for old, new in zip(held, grown, strict=True):
+        larger = self._allocate(min(rows, self.config.capacity))
+        old_columns: tuple[NDArray[Any], ...] = self.window_rows()
+        new_columns: tuple[NDArray[Any], ...] = larger
+        for old, new in zip(old_columns, new_columns, strict=True):
             new[: self._size] = old
-        self._arrays, self._head = grown, 0
+        self._arrays, self._head = larger, 0
 
     def window_rows(self) -> Batch:
         """Copy all positions held, oldest first."""

@@ -1,11 +1,10 @@
-"""A batch of searches: what goes in, what comes out, and the loop between the model and the trees.
+"""A batch of searches: the memory of the trees and the loop between them and the model.
 
-`BatchSearch` owns the memory and allocates it once. It knows no game and no network: a `Model` answers for the
-positions. Values are vectors over absolute seats; the mover reads its own component and no sign is flipped.
+`BatchSearch` allocates once. It knows no game and no network: a `Model` answers for the positions.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -13,70 +12,17 @@ from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search import tree
 from zelkova.search.config import CHOICES, DIRICHLET_SCALE, SearchConfig
 from zelkova.search.gumbel import halving_table
-from zelkova.search.native import F32, I32
+from zelkova.search.model import (
+    MESSAGES,
+    Evaluation,
+    Model,
+    SearchResult,
+    Selection,
+    check_array,
+    check_evaluation,
+)
+from zelkova.search.native import F32, I32, bind
 from zelkova.search.simulate import STATUSES, plant_roots, read_roots, select_leaves, settle_leaves
-
-MESSAGES = {
-    tree.BAD_LOGIT: "a prior logit is NaN or infinite; give finite logits for the legal actions only",
-    tree.BAD_VALUE: "a value is NaN or infinite",
-    tree.BAD_REWARD: "a reward or the discount is NaN or infinite",
-    tree.NO_ACTION: "no legal action at a position that is not an ending (count 0 needs discount 0 below the root)",
-    tree.BAD_COUNT: "the number of legal actions is below 0 or above max_actions",
-    tree.BAD_PLAYER: "to_play is not a player from 0 to num_players - 1",
-    tree.BAD_NOISE: "the root noise is NaN or infinite, or (puct) doesn't sum to 1 over the legal actions",
-}
-
-
-class Evaluation(NamedTuple):
-    """What a model says about R positions. Actions, logits and counts are those of legal actions only."""
-
-    reward: F32  # [R, P] received on the way into the position; 0 at roots
-    discount: F32  # [R] on the way into the position, 0 at an ending; 1 at roots
-    actions: I32  # [R, M] legal action numbers, ascending, in the first `count` columns
-    count: I32  # [R] number of legal actions; 0 only at an ending
-    prior_logits: F32  # [R, M] aligned with actions; need not be normalised
-    value: F32  # [R, P] expected return from the position on, each absolute player's; 0 at an ending
-    to_play: I32  # [R] mover, 0..P-1
-
-
-class Selection(NamedTuple):
-    """The leaves that want an evaluation. The arrays are the search's own: read them before the next call."""
-
-    parent: I32  # [R] node to step from; row r belongs to tree r // num_leaves
-    action: I32  # [R] action number to step with
-    node: I32  # [R] new node; -1: nothing to evaluate in this row
-
-
-class SearchResult(NamedTuple):
-    """What the searches found. Columns follow each root's legal actions; unused ones hold 0, actions -1."""
-
-    action: I32  # [B] action to play
-    actions: I32  # [B, M] legal action numbers
-    count: I32  # [B] number of legal actions
-    action_weights: (
-        F32  # [B, M] policy target: visits / sum (puct) or the improved policy (gumbel); sums to 1
-    )
-    visit_counts: I32  # [B, M]
-    q_values: F32  # [B, M] mover's component of reward + discount * V(child); 0 where unvisited
-    value: F32  # [B, P] mean of the root's back-ups
-    raw_value: F32  # [B, P] the model's value of the root
-
-
-@runtime_checkable
-class Model(Protocol):
-    """What a search asks: known rules with a network, a learned model, or tables."""
-
-    def root(self) -> Evaluation:
-        """Evaluate the B root positions."""
-        ...
-
-    def step(self, parent: I32, action: I32, node: I32) -> Evaluation:
-        """Evaluate the positions after the actions and keep them under the new nodes.
-
-        Args:
-            parent, action, node: [R] as in `Selection`; rows with node -1 may be left as they are.
-        """
-        ...
 
 
 class BatchSearch:
@@ -89,7 +35,6 @@ class BatchSearch:
         num_players: P.
         q_range: lowest and highest return, for `rescale = fixed`, `fpu = loss` and virtual losses.
         num_leaves: leaves of one tree gathered at a time.
-        num_simulations: instead of the config's.
     Raises:
         ConfigError: a size or the range is out of bounds, or the config doesn't suit the players.
     """
@@ -102,7 +47,6 @@ class BatchSearch:
         num_players: int,
         q_range: tuple[float, float] = (-1.0, 1.0),
         num_leaves: int = 1,
-        num_simulations: int | None = None,
     ) -> None:
         sizes = {
             "num_trees": num_trees,
@@ -118,9 +62,7 @@ class BatchSearch:
         if config.fpu == "mean_q" and num_players > 1:
             raise ConfigError("search.fpu = 'mean_q' averages over movers; it is for one player only")
         self.config = config
-        self.num_simulations = config.num_simulations if num_simulations is None else num_simulations
-        if self.num_simulations < 1:
-            raise ConfigError(f"num_simulations = {self.num_simulations} is below 1")
+        self.num_simulations = config.num_simulations
         if (self.num_simulations + 1) * max_actions >= 2**31:
             raise ConfigError(
                 f"{self.num_simulations} simulations of {max_actions} actions pass 2**31 edges a tree"
@@ -133,25 +75,30 @@ class BatchSearch:
         self._held = np.full(rows, -1, np.int32)
         self._select_args = (*self.forest, num_leaves, *self.selection, self._held)
         self._settle_args = (*self.forest, num_leaves, self.selection.node, self._held)
+        self._select: Any = None
+        self._settle: Any = None
+        self._checked: Evaluation | None = None  # the last evaluation whose shapes were found right
         self._has_roots = False
+        self._is_waiting = False  # selected rows have not been expanded
+        self._left = num_trees  # trees with simulations left
 
     @property
     def is_done(self) -> bool:
         """Whether every tree has had all its simulations."""
-        return self._has_roots and bool((self.forest.heads["done"] >= self.num_simulations).all())
+        return self._has_roots and self._left == 0
 
     def set_roots(self, evaluation: Evaluation, noise: F32 | None = None) -> None:
         """Begin new searches.
 
         Args:
             evaluation: of the B roots.
-            noise: [B, M] aligned with the root's legal actions: Gumbel(0) draws (gumbel) or a Dirichlet draw over
-                the legal actions (puct); see `draw_noise`. None: no noise.
+            noise: [B, M] aligned with the root's legal actions: Gumbel(0) draws (gumbel) or a Dirichlet draw
+                over the legal actions (puct); see `draw_noise`. None: no noise.
         Raises:
             ShapeError: an array has another shape or dtype.
             SearchError: numbers that can't be used; names the tree.
         """
-        self._check(evaluation, self.num_trees)
+        check_evaluation(evaluation, self.num_trees, self.max_actions, self.num_players)
         is_gumbel = self.config.policy == "gumbel"
         if noise is None:
             self.forest.noise[:] = 0
@@ -165,20 +112,28 @@ class BatchSearch:
         self._has_roots = False
         self._raise(plant_roots(*self.forest, *evaluation, noise is not None))
         self._has_roots = True
+        self._is_waiting = False
+        self._left = self.num_trees
         self.selection.node[:] = -1
         self._held[:] = -1
 
     def select(self) -> Selection:
-        """Find the leaves to evaluate next; known endings met on the way are backed up and count as simulations.
+        """Find the leaves to evaluate next.
+
+        Known endings met on the way are backed up and count as simulations.
 
         Raises:
             SearchError: no roots were set, or rows of the last selection have not been expanded.
         """
         if not self._has_roots:
             raise SearchError("select() before set_roots(): give the trees their roots first")
-        if (self.selection.node >= 0).any():
+        if self._is_waiting:
             raise SearchError("select() twice: expand() the last selection first")
-        select_leaves(*self._select_args)
+        if self._select is None:
+            self._select = bind(select_leaves, *self._select_args)
+        self._is_waiting = self._select(*self._select_args) > 0
+        if not self._is_waiting:
+            self._left = 0
         return self.selection
 
     def expand(self, evaluation: Evaluation) -> None:
@@ -188,13 +143,35 @@ class BatchSearch:
             evaluation: R rows; those whose node is -1 are not read.
         Raises:
             ShapeError: an array has another shape or dtype.
-            SearchError: numbers that can't be used; names the tree.
+            SearchError: numbers that can't be used, naming the tree; no rows were selected.
         """
-        self._check(evaluation, self.num_trees * self.num_leaves)
-        status = settle_leaves(*self._settle_args, *evaluation)
-        if status:
+        if evaluation is not self._checked:
+            check_evaluation(evaluation, len(self._held), self.max_actions, self.num_players)
+            self._checked = evaluation
+        if not self._is_waiting:
+            if self.is_done:
+                return
+            raise SearchError("expand() before select(): no rows wait for an evaluation")
+        if self._settle is None:
+            self._settle = bind(settle_leaves, *self._settle_args, *evaluation)
+        self._is_waiting = False
+        self._left = self._settle(*self._settle_args, *evaluation)
+        if self._left < 0:
             self._has_roots = False
-            self._raise(status, self.num_leaves)
+            self._raise(-self._left, self.num_leaves)
+
+    def finish(self, status: int = 0) -> None:
+        """Tell that a compiled loop has run the simulations, instead of `select` and `expand`.
+
+        Args:
+            status: 0, or tree * STATUSES + status of a bad evaluation.
+        Raises:
+            SearchError: the status says so, or simulations are left.
+        """
+        self._raise(status)
+        if (self.forest.heads["done"] < self.num_simulations).any():
+            raise SearchError("finish() with simulations left")
+        self._left = 0
 
     def result(self, temperature: float | F32 = 0.0, uniform: F32 | None = None) -> SearchResult:
         """Read the answers.
@@ -232,37 +209,10 @@ class BatchSearch:
             answer.action[warm] = answer.actions[warm, column]
         return answer
 
-    def _check(self, evaluation: Evaluation, rows: int) -> None:
-        players, most = self.num_players, self.max_actions
-        shapes = ((rows, players), (rows,), (rows, most), (rows,), (rows, most), (rows, players), (rows,))
-        for name, array, shape, dtype in zip(Evaluation._fields, evaluation, shapes, DTYPES, strict=True):
-            if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
-                check_array(f"evaluation.{name}", array, shape, dtype)
-
     def _raise(self, status: int, leaves: int = 1) -> None:
         if status:
             row, problem = divmod(status, STATUSES)
             raise SearchError(f"tree {row // leaves} (row {row}): {MESSAGES[problem]}")
-
-
-DTYPES = tuple(
-    np.dtype(t) for t in (np.float32, np.float32, np.int32, np.int32, np.float32, np.float32, np.int32)
-)
-
-
-def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any) -> None:
-    """Check an array's shape, dtype and layout.
-
-    Raises:
-        ShapeError: says what was given and what is needed.
-    """
-    given = (getattr(array, "shape", None), getattr(array, "dtype", type(array)))
-    if given != (shape, np.dtype(dtype)):
-        raise ShapeError(
-            f"{name} has shape {given[0]} and dtype {given[1]}; needs {shape} and {np.dtype(dtype)}"
-        )
-    if not array.flags.c_contiguous:
-        raise ShapeError(f"{name} is not contiguous; pass np.ascontiguousarray of it")
 
 
 def visit_policy(visits: I32, temperature: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -289,7 +239,7 @@ def draw_noise(
         config: its policy and dirichlet_alpha are read.
         count: [B] legal actions of each root.
         max_actions: M.
-        rngs: one generator for each tree (a tree's draw then doesn't depend on its neighbours), or one for all.
+        rngs: one generator for each tree (its draw then doesn't depend on its neighbours), or one for all.
     Returns:
         float32[B, M], 0 beyond the legal actions.
     """
@@ -309,7 +259,7 @@ def draw_noise(
 
 
 def explore_table(c_init: float, c_base: float, size: int) -> F32:
-    """Tabulate C(S) * sqrt(1 + S), C(S) = log((1 + Np + c_base) / c_base) + c_init, for S = Np - 1 below size."""
+    """Tabulate (log((1 + Np + c_base) / c_base) + c_init) * sqrt(Np), Np = 1 + S, for S below size."""
     parent = np.arange(1, size + 1, dtype=np.float64)
     table = (np.log((1 + parent + c_base) / c_base) + c_init) * np.sqrt(parent)
     return table.astype(np.float32)
@@ -369,7 +319,7 @@ def run(search: BatchSearch, model: Model, noise: F32 | None = None) -> SearchRe
 
     Args:
         search: its trees are used anew.
-        model: answers for the positions; one with a compiled loop of its own (`search_natively`) is asked for that.
+        model: answers for the positions; if it has a compiled loop of its own (`search_natively`), that runs.
         noise: as in `BatchSearch.set_roots`.
     """
     search.set_roots(model.root(), noise)

@@ -1,13 +1,13 @@
 """Gumbel MuZero: Sequential Halving at the root, and the deterministic rule below it.
 
-Source: Policy improvement by planning with Gumbel (Danihelka et al., ICLR 2022); section numbers below are its.
+Source: Policy improvement by planning with Gumbel (Danihelka et al., ICLR 2022).
 """
 
 import numpy as np
 
-from zelkova.search.native import I32, ONE, ZERO, best_in_row, exp32, exp_sum, kernel, pairwise_sum
+from zelkova.search.native import F32, I32, ONE, ZERO, best_in_row, exp32, exp_sum, inlined, pairwise_sum
 from zelkova.search.qtransforms import completed_q
-from zelkova.search.tree import NONE, QUARTER, UNKNOWN, VISITED_LOGIT, Forest, open_edge
+from zelkova.search.tree import NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
 
 
 def halving_visits(considered: int, simulations: int) -> list[int]:
@@ -39,7 +39,7 @@ def halving_table(considered: int, simulations: int) -> I32:
     return np.array(rows, np.int32)
 
 
-@kernel
+@inlined
 def open_candidates(t: Forest, b: int, considered: int) -> None:
     """Open the root's candidates: the largest g + logit, best first, the lowest action on a tie.
 
@@ -78,12 +78,12 @@ def open_candidates(t: Forest, b: int, considered: int) -> None:
     record["best"] = NONE
 
 
-@kernel
+@inlined
 def best_candidate(t: Forest, b: int, visits: int) -> int:
     """Find the candidate with g + logit + sigma(q) largest among those with so many visits.
 
     Returns:
-        The place among the root's kids, -1 if no candidate has so many visits.
+        The place among the root's kids.
     """
     value, offset, factor = completed_q(t, b, 0)
     first = int(t.nodes[b, 0]["kids"])
@@ -103,12 +103,12 @@ def best_candidate(t: Forest, b: int, visits: int) -> int:
     return chosen
 
 
-@kernel
+@inlined
 def choose_halving(t: Forest, b: int) -> int:
-    """Choose the root's candidate for the next simulation of Sequential Halving (3.3).
+    """Choose the root's candidate for the next simulation of Sequential Halving (Algorithm 2).
 
-    Where pending leaves were dropped, no candidate may stand at the table's count: then the nearest count below
-    it that some candidate has, or else the smallest, takes its place.
+    Where pending leaves were dropped, no candidate may stand at the table's count: then the nearest count
+    below it that some candidate has, or else the smallest, takes its place.
     """
     head = t.heads[b]
     started = int(head["started"])
@@ -116,21 +116,18 @@ def choose_halving(t: Forest, b: int) -> int:
     if started < candidates:
         return started
     target = int(t.halving[candidates, started])
-    chosen = best_candidate(t, b, target)
-    if chosen >= 0:
-        return chosen
     first = int(t.nodes[b, 0]["kids"])
-    below = -1
+    level = -1
     least = int(t.kids[b, first]["visits"])
     for k in range(candidates):
         visits = int(t.kids[b, first + k]["visits"])
         least = min(least, visits)
-        if visits < target:
-            below = max(below, visits)
-    return best_candidate(t, b, below if below >= 0 else least)
+        if visits <= target:
+            level = max(level, visits)
+    return best_candidate(t, b, level if level >= 0 else least)
 
 
-@kernel
+@inlined
 def most_visited_candidate(t: Forest, b: int) -> int:
     """Find the candidate to act with: best g + logit + sigma(q) among the most visited."""
     first = int(t.nodes[b, 0]["kids"])
@@ -140,7 +137,7 @@ def most_visited_candidate(t: Forest, b: int) -> int:
     return best_candidate(t, b, most)
 
 
-@kernel
+@inlined
 def prepare_full(t: Forest, b: int, node: int) -> None:
     """Find a node's best unvisited edge and the mass of its unvisited edges.
 
@@ -171,7 +168,7 @@ def prepare_full(t: Forest, b: int, node: int) -> None:
         record["is_ready"] = 1
 
 
-@kernel
+@inlined
 def choose_full(t: Forest, b: int, node: int) -> int:
     """Choose argmax pi'(a) - N(a) / (1 + S) at a node below the root; the lowest action on a tie.
 
@@ -179,7 +176,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
 
     Returns:
         The place among the node's kids, or -1 for its best unvisited edge.
-    Source: Eq. 14 (3.5).
+    Source: Eq. 14.
     """
     record = t.nodes[b, node]
     if record["best"] == UNKNOWN:
@@ -190,7 +187,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
     value, offset, factor = completed_q(t, b, node)
     start = int(record["kids"])
     edge = int(record["best"])
-    top = VISITED_LOGIT
+    top = VISITED
     rest = ZERO
     if edge >= 0:
         rest = np.float32(record["best_weight"] + (value - offset) * factor)
@@ -202,7 +199,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
         top = score if score > top else top
     total = ZERO
     share = ONE / np.float32(int(record["visits"]) + int(record["pending"]))
-    best = VISITED_LOGIT
+    best = VISITED
     if edge >= 0:
         best = exp32(np.float32(rest - top))
         total = np.float32(
@@ -226,8 +223,8 @@ def choose_full(t: Forest, b: int, node: int) -> int:
     return chosen
 
 
-@kernel
-def improved_policy(t: Forest, b: int, out: np.ndarray) -> None:  # type: ignore[type-arg]
+@inlined
+def improved_policy(t: Forest, b: int, out: F32) -> None:
     """Write pi' = softmax(logits + sigma(completed Q)) of the root's legal actions into out[b] (Eq. 11)."""
     record = t.nodes[b, 0]
     start = int(record["edges"])
@@ -241,7 +238,7 @@ def improved_policy(t: Forest, b: int, out: np.ndarray) -> None:  # type: ignore
         kid = t.kids[b, first + k]
         if kid["visits"] > 0:
             out[b, int(kid["edge"])] = np.float32(kid["logit"] + (kid["q"] - offset) * factor)
-    top = VISITED_LOGIT
+    top = VISITED
     for i in range(count):
         top = out[b, i] if out[b, i] > top else top
     for i in range(count):

@@ -6,7 +6,7 @@ pairwise order, maxima on the integer image of the floats, an exponential made o
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -23,6 +23,7 @@ NO_INDEX = np.int32(2**31 - 1)
 EXPONENT_BITS = np.int32(0x7F800000)
 MAGNITUDE_BITS = np.int32(0x7FFFFFFF)
 
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -32,8 +33,27 @@ def kernel(function: Function) -> Function:
     `_nrt=False` leaves Numba's reference counting out: arrays are only borrowed from the caller, so that
     nothing counts references in a hot loop, and a kernel that allocates doesn't compile.
     """
-    compiled: Function = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+    compiled: Function = numba.njit(**OPTIONS)(function)
     return compiled
+
+
+def inlined(function: Function) -> Function:
+    """Compile as `kernel` does, always into the caller: a call would push every field of fifteen arrays."""
+    compiled: Function = numba.njit(forceinline=True, **OPTIONS)(function)
+    return compiled
+
+
+def bind(function: Any, *args: Any) -> Callable[..., Any]:
+    """Pick the compiled version of a kernel for the types of these arguments.
+
+    It takes other arguments of the same types without looking at their types again, which is most of the time
+    of a short call. An interpreted kernel is returned as it is.
+    """
+    if not hasattr(function, "overloads"):
+        return cast(Callable[..., Any], function)
+    signature = tuple(numba.typeof(arg) for arg in args)
+    function.compile(signature)
+    return cast(Callable[..., Any], function.overloads[signature].entry_point)
 
 
 # exp(x) = 2**k * exp(r) with x = k ln 2 + r; the polynomial for r is the one of the Cephes library (expf).
@@ -52,7 +72,7 @@ BIAS = np.int32(127)
 MANTISSA = np.int32(23)
 
 
-@kernel
+@inlined
 def exp32(x: np.float32) -> np.float32:
     """Exponentiate a float32 of at most 0 to about 1e-7 of its value; 0 below -87.
 
@@ -68,7 +88,7 @@ def exp32(x: np.float32) -> np.float32:
     return poly * power if x > SMALLEST else ZERO
 
 
-@kernel
+@inlined
 def is_finite(x: np.float32) -> bool:
     """Say whether x is neither NaN nor infinite."""
     return bool(x - x == ZERO)
@@ -92,8 +112,7 @@ def best_in_row(bits: I32, b: int, start: int, count: int) -> int:
     first = NO_INDEX
     k = np.int32(0)
     for i in range(count):
-        here = k if bits[b, start + i] == best else NO_INDEX
-        first = here if here < first else first
+        first = np.int32(min(first, k if bits[b, start + i] == best else NO_INDEX))  # this form vectorises
         k = np.int32(k + np.int32(1))
     return int(first)
 
@@ -106,7 +125,7 @@ def pairwise_sum(values: F32, count: int) -> np.float32:
         for i in range(count - half):
             values[i] = values[i] + values[i + half]
         count = half
-    return values[0]
+    return np.float32(values[0])
 
 
 @kernel

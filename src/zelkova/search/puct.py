@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from zelkova.search.native import ONE, ZERO, best_in_row, kernel, softmax_row
+from zelkova.search.native import ONE, ZERO, best_in_row, exp32, exp_sum, inlined
 from zelkova.search.qtransforms import fixed_range, soft_range, tree_range
-from zelkova.search.tree import FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
+from zelkova.search.tree import DENSE, FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
 
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION, FPU_MEAN_Q, FPU_LOSS = 0, 1, 2, 3, 4
 
 
-@kernel
+@inlined
 def prepare_puct(t: Forest, b: int, node: int) -> None:
-    """Turn a node's logits into probabilities if they aren't yet, and find its best unvisited edge."""
+    """Find a node's best unvisited edge and its prior probability."""
     record = t.nodes[b, node]
     start = int(record["edges"])
     count = int(record["num_edges"])
@@ -19,14 +19,18 @@ def prepare_puct(t: Forest, b: int, node: int) -> None:
         record["best"] = NONE
         return
     best = best_in_row(t.bits, b, start, count)
+    weight = t.priors[b, start + best]
     if record["is_ready"] == 0:
-        softmax_row(t.priors, b, start, count, t.priors[b, start + best], t.scratch)
+        record["reference"] = weight
+        record["mass"] = exp_sum(t.priors, b, start, count, weight, t.scratch)
         record["is_ready"] = 1
+    if record["is_ready"] != DENSE:
+        weight = np.float32(exp32(np.float32(weight - record["reference"])) / record["mass"])
     record["best"] = best
-    record["best_weight"] = t.priors[b, start + best]
+    record["best_weight"] = weight
 
 
-@kernel
+@inlined
 def puct_range(t: Forest, b: int, node: int) -> tuple[np.float32, np.float32]:
     """Find how Q is normalised at a node.
 
@@ -52,7 +56,7 @@ def puct_range(t: Forest, b: int, node: int) -> tuple[np.float32, np.float32]:
     return ZERO, ONE
 
 
-@kernel
+@inlined
 def first_play_value(
     t: Forest, b: int, node: int, offset: np.float32, factor: np.float32, mean: np.float32
 ) -> np.float32:
@@ -82,7 +86,7 @@ def first_play_value(
     return np.float32((value - offset) * factor)
 
 
-@kernel
+@inlined
 def running_mean_q(t: Forest, b: int, node: int, above: np.float32) -> np.float32:
     """Average the visited Q of a node with its parent's average (EfficientZero); above is that average."""
     record = t.nodes[b, node]
@@ -96,7 +100,7 @@ def running_mean_q(t: Forest, b: int, node: int, above: np.float32) -> np.float3
     return np.float32(total / np.float32(count + 1))
 
 
-@kernel
+@inlined
 def choose_puct(t: Forest, b: int, node: int, mean: np.float32) -> int:
     """Choose the edge with the largest Q + C(S) P sqrt(1 + S) / (1 + N); the lowest action on a tie.
 
@@ -128,5 +132,19 @@ def choose_puct(t: Forest, b: int, node: int, mean: np.float32) -> int:
         if score > best or (score == best and int(kid["edge"]) < edge):
             best = score
             edge = int(kid["edge"])
+            chosen = k
+    return chosen
+
+
+@inlined
+def most_visited(t: Forest, b: int) -> int:
+    """Find the root's kid with the most visits; the lowest action on a tie."""
+    root = t.nodes[b, 0]
+    first = int(root["kids"])
+    chosen = 0
+    for k in range(1, int(root["num_kids"])):
+        kid = t.kids[b, first + k]
+        best = t.kids[b, first + chosen]
+        if kid["visits"] > best["visits"] or (kid["visits"] == best["visits"] and kid["edge"] < best["edge"]):
             chosen = k
     return chosen

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from zelkova.search.native import ONE, ZERO, kernel
+from zelkova.search.native import ONE, ZERO, inlined
 from zelkova.search.tree import FIXED, PER_NODE, TREE, Forest
 
 MIXED = 0
 
 
-@kernel
+@inlined
 def fixed_range(low: np.float32, high: np.float32) -> tuple[np.float32, np.float32]:
     """Map low..high to 0..1: (q - offset) * factor."""
     return low, np.float32(ONE / (high - low))
 
 
-@kernel
+@inlined
 def soft_range(low: np.float32, high: np.float32, floor: np.float32) -> tuple[np.float32, np.float32]:
     """Map low..high to 0..1, or to less where the range is narrower than floor.
 
@@ -23,15 +23,15 @@ def soft_range(low: np.float32, high: np.float32, floor: np.float32) -> tuple[np
     return low, np.float32(ONE / max(np.float32(high - low), floor))
 
 
-@kernel
+@inlined
 def tree_range(low: np.float32, high: np.float32, floor: np.float32) -> tuple[np.float32, np.float32]:
-    """Map the tree's range as `soft_range`; leave Q as it is until two different values have been seen (MuZero)."""
+    """Map the tree's range as `soft_range`; leave Q as it is until two values were seen (MuZero)."""
     if not high > low:
         return ZERO, ONE
     return soft_range(low, high, floor)
 
 
-@kernel
+@inlined
 def mixed_value(raw: np.float32, visits: int, weight: np.float32, weighted_q: np.float32) -> np.float32:
     """Estimate the value of a node's policy from its raw value and its visited actions: v_mix.
 
@@ -48,7 +48,7 @@ def mixed_value(raw: np.float32, visits: int, weight: np.float32, weighted_q: np
     return np.float32((raw + s * (weighted_q / weight)) / (ONE + s))
 
 
-@kernel
+@inlined
 def completed_q(t: Forest, b: int, node: int) -> tuple[np.float32, np.float32, np.float32]:
     """Complete and scale the Q values of a node as Gumbel MuZero's sigma does.
 

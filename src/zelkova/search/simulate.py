@@ -1,10 +1,8 @@
 """The kernels that run a search: plant roots, descend to leaves, take evaluations in, read the result.
 
-Each takes plain arrays and numbers, so that the same code runs natively, interpreted and in WebAssembly. Those on
-one tree (`descend`, `gather_leaf`, `settle_leaf`) are for native loops elsewhere.
+The last four take plain arrays and numbers: the same code runs natively, interpreted and in WebAssembly.
+Those on one tree (`descend`, `gather_leaf`, `settle_leaf`) are for native loops elsewhere.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,15 +13,26 @@ from zelkova.search.gumbel import (
     most_visited_candidate,
     open_candidates,
 )
-from zelkova.search.native import F32, F64, I32, ONE, ZERO, is_finite, kernel
-from zelkova.search.puct import FPU_MEAN_Q, choose_puct, prepare_puct, running_mean_q
+from zelkova.search.native import (
+    F32,
+    F64,
+    I32,
+    ONE,
+    ZERO,
+    best_in_row,
+    inlined,
+    is_finite,
+    kernel,
+    softmax_row,
+)
+from zelkova.search.puct import FPU_MEAN_Q, choose_puct, most_visited, running_mean_q
 from zelkova.search.tree import (
     BAD_NOISE,
+    DENSE,
     FULL,
     GUMBEL,
     OK,
-    PUCT,
-    UNKNOWN,
+    Answer,
     Forest,
     Records,
     Rows,
@@ -40,20 +49,7 @@ NOISE_SLACK = np.float32(1e-3)
 STATUSES = 16  # a kernel's answer is row * STATUSES + status, 0 when all is well
 
 
-class Answer(NamedTuple):
-    """What a search found at each root; `SearchResult` in batch.py says what it means."""
-
-    action: I32  # [B]
-    actions: I32  # [B, M]
-    count: I32  # [B]
-    weights: F32  # [B, M]
-    visits: I32  # [B, M]
-    q: F32  # [B, M]
-    value: F32  # [B, P]
-    raw: F32  # [B, P]
-
-
-@kernel
+@inlined
 def plant(t: Forest, b: int, rows: Rows, row: int, has_noise: bool) -> int:
     """Make an evaluated position the root of a tree.
 
@@ -83,18 +79,21 @@ def plant(t: Forest, b: int, rows: Rows, row: int, has_noise: bool) -> int:
             total = np.float32(total + t.noise[b, i])
         if np.abs(total - ONE) > NOISE_SLACK:
             return BAD_NOISE
-        prepare_puct(t, b, 0)
         start = int(record["edges"])
+        count = int(record["num_edges"])
+        softmax_row(
+            t.priors, b, start, count, t.priors[b, start + best_in_row(t.bits, b, start, count)], t.scratch
+        )
         share = s["dirichlet_fraction"]
         for i in range(int(record["num_edges"])):
             t.priors[b, start + i] = np.float32(
                 (ONE - share) * t.priors[b, start + i] + share * t.noise[b, i]
             )
-        record["best"] = UNKNOWN
+        record["is_ready"] = DENSE
     return OK
 
 
-@kernel
+@inlined
 def descend(t: Forest, b: int) -> int:
     """Choose edges from the root until a leaf, which heads[b]["leaf"] names.
 
@@ -135,12 +134,12 @@ def descend(t: Forest, b: int) -> int:
         node = child
 
 
-@kernel
+@inlined
 def gather_leaf(t: Forest, b: int) -> int:
     """Descend until a leaf needs an evaluation; leaves met again are backed up on the way.
 
     Returns:
-        NEW or DUPLICATE, with the leaf in heads[b]["leaf"], or FINISHED when all simulations have been started.
+        NEW or DUPLICATE, with the leaf in heads[b]["leaf"], or FINISHED when all simulations were started.
     """
     s = t.settings[0]
     head = t.heads[b]
@@ -156,7 +155,7 @@ def gather_leaf(t: Forest, b: int) -> int:
     return FINISHED
 
 
-@kernel
+@inlined
 def settle_leaf(t: Forest, b: int, leaf: int, rows: Rows, row: int) -> int:
     """Take a gathered leaf's evaluation in: grow it and back it up.
 
@@ -171,80 +170,14 @@ def settle_leaf(t: Forest, b: int, leaf: int, rows: Rows, row: int) -> int:
     return status
 
 
-@kernel
+@inlined
 def drop_duplicate(t: Forest, b: int, leaf: int) -> None:
     """Take back a descent that ended at a pending leaf."""
     add_pending(t, b, leaf, -1)
     t.heads[b]["started"] -= 1
 
 
-@kernel
-def select_trees(t: Forest, num_leaves: int, parent: I32, action: I32, node: I32, held: I32) -> int:
-    """Gather up to num_leaves leaves of each tree.
-
-    Args:
-        parent, action, node: [R] written: the edge to follow and the new node; -1 where nothing is to be evaluated.
-        held: [R] written: the node of a duplicate, else -1.
-    Returns:
-        How many rows want an evaluation.
-    """
-    wanted = 0
-    for b in range(t.heads.shape[0]):
-        for r in range(b * num_leaves, (b + 1) * num_leaves):
-            parent[r] = -1
-            action[r] = -1
-            node[r] = -1
-            held[r] = -1
-            outcome = gather_leaf(t, b)
-            leaf = int(t.heads[b]["leaf"])
-            if outcome == NEW:
-                record = t.nodes[b, leaf]
-                above = t.nodes[b, int(record["parent"])]
-                kid = t.kids[b, int(above["kids"]) + int(record["parent_kid"])]
-                parent[r] = record["parent"]
-                action[r] = t.actions[b, int(above["edges"]) + int(kid["edge"])]
-                node[r] = leaf
-                wanted += 1
-            elif outcome == DUPLICATE:
-                held[r] = leaf
-    return wanted
-
-
-@kernel
-def settle_trees(t: Forest, num_leaves: int, node: I32, held: I32, rows: Rows) -> int:
-    """Take in the evaluations of the rows that `select_trees` asked for.
-
-    Returns:
-        0, or row * STATUSES + status of the first bad row.
-    """
-    for r in range(node.shape[0]):
-        b = r // num_leaves
-        if node[r] >= 0:
-            status = settle_leaf(t, b, int(node[r]), rows, r)
-            node[r] = -1
-            if status != OK:
-                return r * STATUSES + status
-        elif held[r] >= 0:
-            drop_duplicate(t, b, int(held[r]))
-            held[r] = -1
-    return 0
-
-
-@kernel
-def most_visited(t: Forest, b: int) -> int:
-    """Find the root's kid with the most visits; the lowest action on a tie."""
-    root = t.nodes[b, 0]
-    first = int(root["kids"])
-    chosen = 0
-    for k in range(1, int(root["num_kids"])):
-        kid = t.kids[b, first + k]
-        best = t.kids[b, first + chosen]
-        if kid["visits"] > best["visits"] or (kid["visits"] == best["visits"] and kid["edge"] < best["edge"]):
-            chosen = k
-    return chosen
-
-
-@kernel
+@inlined
 def read_root(t: Forest, b: int, out: Answer) -> None:
     """Write the answer of one tree."""
     root = t.nodes[b, 0]
@@ -281,9 +214,10 @@ def read_root(t: Forest, b: int, out: Answer) -> None:
 
 @kernel
 def plant_roots(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
-    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
-    reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32, has_noise: bool,
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
+    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
+    scratch: F32, reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32,
+    has_noise: bool,
 ) -> int:  # fmt: skip
     """Plant every tree's root: plain arrays of a `Forest`, then of `Rows`.
 
@@ -291,22 +225,9 @@ def plant_roots(
         0, or row * STATUSES + status of the first bad row.
     """
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
     rows = Rows(reward, discount, legal, count, logits, value, to_play)
     for b in range(heads.shape[0]):
         status = plant(t, b, rows, b, has_noise)
@@ -317,85 +238,90 @@ def plant_roots(
 
 @kernel
 def select_leaves(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
-    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
-    num_leaves: int, parent: I32, action: I32, node: I32, held: I32,
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
+    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
+    scratch: F32, num_leaves: int, parent: I32, action: I32, node: I32, held: I32,
 ) -> int:  # fmt: skip
-    """Run `select_trees` on the plain arrays of a `Forest`."""
+    """Gather up to num_leaves leaves of each tree.
+
+    Args: plain arrays of a `Forest`, then
+        parent, action, node: [R] written: the edge to follow and the new node; -1 for nothing to evaluate.
+        held: [R] written: the node of a duplicate, else -1.
+    Returns:
+        How many rows want an evaluation.
+    """
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
-    return select_trees(t, num_leaves, parent, action, node, held)
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
+    wanted = 0
+    for b in range(t.heads.shape[0]):
+        for r in range(b * num_leaves, (b + 1) * num_leaves):
+            parent[r] = -1
+            action[r] = -1
+            node[r] = -1
+            held[r] = -1
+            outcome = gather_leaf(t, b)
+            leaf = int(t.heads[b]["leaf"])
+            if outcome == NEW:
+                record = t.nodes[b, leaf]
+                above = t.nodes[b, int(record["parent"])]
+                kid = t.kids[b, int(above["kids"]) + int(record["parent_kid"])]
+                parent[r] = record["parent"]
+                action[r] = t.actions[b, int(above["edges"]) + int(kid["edge"])]
+                node[r] = leaf
+                wanted += 1
+            elif outcome == DUPLICATE:
+                held[r] = leaf
+    return wanted
 
 
 @kernel
 def settle_leaves(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
-    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
-    num_leaves: int, node: I32, held: I32,
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
+    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
+    scratch: F32, num_leaves: int, node: I32, held: I32,
     reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32,
 ) -> int:  # fmt: skip
-    """Run `settle_trees` on the plain arrays of a `Forest`, then of `Rows`."""
+    """Take in the evaluations of the rows that `select_leaves` asked for.
+
+    Args: plain arrays of a `Forest`, what `select_leaves` wrote, then plain arrays of `Rows`.
+    Returns:
+        How many trees have simulations left, or -(row * STATUSES + status) of the first bad row.
+    """
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
-    return settle_trees(
-        t, num_leaves, node, held, Rows(reward, discount, legal, count, logits, value, to_play)
-    )
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
+    rows = Rows(reward, discount, legal, count, logits, value, to_play)
+    for r in range(node.shape[0]):
+        b = r // num_leaves
+        if node[r] >= 0:
+            status = settle_leaf(t, b, int(node[r]), rows, r)
+            node[r] = -1
+            if status != OK:
+                return -(r * STATUSES + status)
+        elif held[r] >= 0:
+            drop_duplicate(t, b, int(held[r]))
+            held[r] = -1
+    left = 0
+    for b in range(t.heads.shape[0]):
+        left += int(t.heads[b]["done"] < t.settings[0]["num_simulations"])
+    return left
 
 
 @kernel
 def read_roots(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
-    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
-    action: I32, legal: I32, count: I32, weights: F32, visits: I32, q: F32, value: F32, raw_value: F32,
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
+    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
+    scratch: F32, action: I32, legal: I32, count: I32, weights: F32, visits: I32, q: F32, value: F32,
+    raw_value: F32,
 ) -> None:  # fmt: skip
     """Write every root's answer: plain arrays of a `Forest`, then of `Answer`."""
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
     out = Answer(action, legal, count, weights, visits, q, value, raw_value)
     for b in range(heads.shape[0]):
         read_root(t, b, out)

@@ -1,4 +1,4 @@
-"""A model made of tables: states, transitions, rewards, logits, values. For tests, examples and the speed of trees."""
+"""A model made of tables: states, transitions, rewards, logits, values. For tests and the speed of trees."""
 
 import time
 from typing import Any, NamedTuple
@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zelkova.errors import ShapeError
-from zelkova.search.batch import BatchSearch, Evaluation, draw_noise, run
+from zelkova.search.batch import BatchSearch, draw_noise, run
 from zelkova.search.config import SearchConfig
-from zelkova.search.native import F32, F64, I32, kernel
+from zelkova.search.model import Evaluation
+from zelkova.search.native import F32, F64, I32, bind, inlined, kernel
 from zelkova.search.simulate import NEW, STATUSES, gather_leaf, settle_leaf
 from zelkova.search.tree import OK, Forest, Records, Rows
 
@@ -20,13 +21,13 @@ class Tables(NamedTuple):
     reward: F32  # [S, A, P]
     discount: F32  # [S, A]
     actions: I32  # [S, A] action numbers
-    count: I32  # [S] legal actions; 0 at an ending
+    count: I32  # type: ignore[assignment]  # [S] legal actions; 0 at an ending
     prior_logits: F32  # [S, A]
     value: F32  # [S, P]
     to_play: I32  # [S]
 
 
-@kernel
+@inlined
 def column_of(tables: Tables, state: int, action: int) -> int:
     """Find the column of a legal action of a state."""
     if action < tables.count[state] and tables.actions[state, action] == action:
@@ -39,8 +40,8 @@ def column_of(tables: Tables, state: int, action: int) -> int:
 
 @kernel
 def step_rows(
-    transition: I32, reward: F32, discount: F32, actions: I32, count: I32, logits: F32, value: F32, to_play: I32,
-    num_leaves: int, states: I32, parent: I32, action: I32, node: I32,
+    transition: I32, reward: F32, discount: F32, actions: I32, count: I32, logits: F32, value: F32,
+    to_play: I32, num_leaves: int, states: I32, parent: I32, action: I32, node: I32,
     out_reward: F32, out_discount: F32, out_actions: I32, out_count: I32, out_logits: F32, out_value: F32,
     out_to_play: I32,
 ) -> None:  # fmt: skip
@@ -67,10 +68,10 @@ def step_rows(
 
 @kernel
 def search_trees(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32, priors: F32,
-    bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records, scratch: F32,
-    transition: I32, reward: F32, discount: F32, legal: I32, count: I32, logits: F32, value: F32, to_play: I32,
-    states: I32, step_reward: F32, step_discount: F32,
+    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
+    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
+    scratch: F32, transition: I32, reward: F32, discount: F32, legal: I32, count: I32, logits: F32,
+    value: F32, to_play: I32, states: I32, step_reward: F32, step_discount: F32,
 ) -> int:  # fmt: skip
     """Search every tree to its end, one after the other, without leaving compiled code.
 
@@ -80,22 +81,9 @@ def search_trees(
         0, or b * STATUSES + status of the first bad evaluation.
     """
     t = Forest(
-        heads,
-        nodes,
-        kids,
-        sums,
-        raw,
-        rewards,
-        actions,
-        priors,
-        bits,
-        bounds,
-        noise,
-        explore,
-        halving,
-        settings,
-        scratch,
-    )
+        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
+        settings, scratch,
+    )  # fmt: skip
     tables = Tables(transition, reward, discount, legal, count, logits, value, to_play)
     rows = Rows(step_reward, step_discount, legal, count, logits, value, to_play)
     for b in range(heads.shape[0]):
@@ -142,6 +130,7 @@ class TableModel:
         trees = len(self.roots)
         self.states = np.zeros((trees, num_nodes), np.int32)
         self._out = blank_evaluation(trees * num_leaves, columns, players)
+        self._step: Any = None
         self._step_reward = np.zeros((states, players), np.float32)
         self._step_discount = np.ones(states, np.float32)
 
@@ -155,14 +144,17 @@ class TableModel:
 
     def step(self, parent: I32, action: I32, node: I32) -> Evaluation:
         """Look up the positions after the actions."""
-        step_rows(*self.tables, self.num_leaves, self.states, parent, action, node, *self._out)
+        args = (*self.tables, self.num_leaves, self.states, parent, action, node, *self._out)
+        if self._step is None:
+            self._step = bind(step_rows, *args)
+        self._step(*args)
         return self._out
 
     def search_natively(self, search: BatchSearch) -> None:
         """Run a search that takes one leaf at a time to its end in compiled code."""
         if search.num_leaves == 1:
             arrays = (*search.forest, *self.tables, self.states, self._step_reward, self._step_discount)
-            search._raise(search_trees(*arrays))
+            search.finish(search_trees(*arrays))
 
 
 def blank_evaluation(rows: int, columns: int, players: int) -> Evaluation:
@@ -179,7 +171,7 @@ def blank_evaluation(rows: int, columns: int, players: int) -> Evaluation:
 
 
 def random_tables(rng: np.random.Generator, states: int, actions: int, players: int = 1) -> Tables:
-    """Make tables with logits N(0, 1), values U(-1, 1), no rewards, every action legal, random transitions."""
+    """Make tables with logits N(0, 1), values U(-1, 1), no rewards, all actions legal, random transitions."""
     return Tables(
         rng.integers(0, states, (states, actions), dtype=np.int32),
         np.zeros((states, actions, players), np.float32),
@@ -218,10 +210,11 @@ def tree_speed(
     run(search, asked, noise)
     batches = 0
     start = time.process_time()
-    while time.process_time() - start < seconds:
+    spent = 0.0
+    while batches == 0 or spent < seconds:
         run(search, asked, noise)
         batches += 1
-    spent = time.process_time() - start
+        spent = time.process_time() - start
     name = "search/simulations_per_cpu_s" if is_native else "search/python_simulations_per_cpu_s"
     params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
     return {"name": name, "value": batches * trees * simulations / spent, "params": params}

@@ -1,10 +1,10 @@
 """The memory of a batch of trees, and the kernels that change it: open an edge, grow a leaf, back up.
 
-A node owns a slice of *edges* (legal action, logit) and a growing block of *kids*: one record for each edge that
-has been chosen, side by side, so that a selection reads a few cache lines however many actions there are.
-An edge's logit turns into a probability when PUCT first descends through its node; most leaves never get there.
-Choosing an edge moves its number to the kid and marks it VISITED_* in the slice, where the largest unmarked
-one is the best unvisited edge: all unvisited edges of a node share one Q.
+A node owns a slice of *edges* (legal action, logit) and a growing block of *kids*: one record for each edge
+that has been chosen, side by side, so that a selection reads few cache lines however many actions there are.
+Choosing an edge moves its logit to the kid and marks the edge VISITED in the slice, where the largest one
+unmarked is the best unvisited edge: all unvisited edges of a node share one Q. Nothing else is computed for
+a node's edges until a search first descends through it; most leaves never get there.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.search.native import F32, I32, ONE, ZERO, copy_actions, copy_logits, exp32, is_finite, kernel
+from zelkova.search.native import F32, I32, ONE, ZERO, copy_actions, copy_logits, exp32, inlined, is_finite
 
 Records = NDArray[np.void]
 
@@ -41,11 +41,11 @@ NODE = np.dtype(  # 64 bytes: one cache line
         ("parent", np.int32),  # parent node, -1 at the root
         ("parent_kid", np.int32),  # its place among the parent's kids
         ("to_play", np.int16),  # mover, 0..P-1
-        ("is_ready", np.int16),  # 1 once the fields below hold (puct: and the slice holds probabilities)
+        ("is_ready", np.int16),  # 1 once the last three fields hold; DENSE: the slice holds probabilities
         ("discount", np.float32),  # on the edge into the node
         ("best_weight", np.float32),  # of the best unvisited edge: probability (puct) or logit (full)
-        ("mass", np.float32),  # full: sum of exp(logit - reference) over unvisited edges
-        ("reference", np.float32),  # full: logit that mass is relative to
+        ("mass", np.float32),  # sum of exp(logit - reference) over all edges (puct) or the unvisited (full)
+        ("reference", np.float32),  # logit that mass is relative to
         ("mass_limit", np.float32),  # full: mass below which it is summed anew
     ],
     align=True,
@@ -86,8 +86,8 @@ SETTINGS = np.dtype(  # SearchConfig as numbers
 PUCT, GUMBEL, FULL = 0, 1, 2
 FIXED, TREE, PER_NODE, UNSCALED = 0, 1, 2, 3
 UNKNOWN, NONE = -1, -2
-VISITED_PROBABILITY = np.float32(-1.0)
-VISITED_LOGIT = np.float32(-np.inf)
+DENSE = 2
+VISITED = np.float32(-np.inf)
 FIRST_CAPACITY = 4
 QUARTER = np.float32(0.25)
 OK, BAD_LOGIT, BAD_VALUE, BAD_REWARD, NO_ACTION, BAD_COUNT, BAD_PLAYER, BAD_NOISE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -103,7 +103,7 @@ class Forest(NamedTuple):
     raw: F32  # [B, N, P] the model's value
     rewards: F32  # [B, N, P] on the edge into the node
     actions: I32  # [B, E] action numbers
-    priors: F32  # [B, E] logits or probabilities
+    priors: F32  # [B, E] logits; probabilities at a root with Dirichlet noise
     bits: I32  # [B, E] the same memory as int32
     bounds: F32  # [B, P, 2] smallest and largest Q of each component
     noise: F32  # [B, M] Gumbel noise of the root's legal actions, scaled
@@ -114,18 +114,31 @@ class Forest(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Evaluations of R nodes, as `Evaluation` in batch.py."""
+    """Evaluations of R nodes, as `Evaluation` in model.py."""
 
     reward: F32  # [R, P]
     discount: F32  # [R]
     actions: I32  # [R, M]
-    count: I32  # [R]
+    count: I32  # type: ignore[assignment]  # [R]
     prior_logits: F32  # [R, M]
     value: F32  # [R, P]
     to_play: I32  # [R]
 
 
-@kernel
+class Answer(NamedTuple):
+    """What a search found at each root; `SearchResult` in model.py says what it means."""
+
+    action: I32  # [B]
+    actions: I32  # [B, M]
+    count: I32  # type: ignore[assignment]  # [B]
+    weights: F32  # [B, M]
+    visits: I32  # [B, M]
+    q: F32  # [B, M]
+    value: F32  # [B, P]
+    raw: F32  # [B, P]
+
+
+@inlined
 def clear(t: Forest, b: int) -> None:
     """Empty a tree but for a root without edges."""
     head = t.heads[b]
@@ -141,7 +154,7 @@ def clear(t: Forest, b: int) -> None:
     new_node(t, b, -1, -1)
 
 
-@kernel
+@inlined
 def new_node(t: Forest, b: int, parent: int, parent_kid: int) -> int:
     """Take the next node of a tree; it has no edges until `grow` gives it some."""
     head = t.heads[b]
@@ -164,7 +177,7 @@ def new_node(t: Forest, b: int, parent: int, parent_kid: int) -> int:
     return node
 
 
-@kernel
+@inlined
 def grow(t: Forest, b: int, node: int, rows: Rows, row: int) -> int:
     """Give a new node what the model said about it: edges, raw value, mover, reward and discount.
 
@@ -207,7 +220,7 @@ def grow(t: Forest, b: int, node: int, rows: Rows, row: int) -> int:
     return status
 
 
-@kernel
+@inlined
 def open_edge(t: Forest, b: int, node: int, edge: int, weight: np.float32) -> int:
     """Append an edge to the kids of its node, moving the block to a larger place when it is full.
 
@@ -237,7 +250,7 @@ def open_edge(t: Forest, b: int, node: int, edge: int, weight: np.float32) -> in
     return count
 
 
-@kernel
+@inlined
 def open_best(t: Forest, b: int, node: int, rule: int) -> int:
     """Open the best unvisited edge of a node and mark it in the slice.
 
@@ -247,17 +260,15 @@ def open_best(t: Forest, b: int, node: int, rule: int) -> int:
     record = t.nodes[b, node]
     edge = int(record["best"])
     kid = open_edge(t, b, node, edge, record["best_weight"])
-    if rule == PUCT:
-        t.priors[b, record["edges"] + edge] = VISITED_PROBABILITY
-    else:
-        t.priors[b, record["edges"] + edge] = VISITED_LOGIT
+    t.priors[b, record["edges"] + edge] = VISITED
+    if rule == FULL:
         start = int(record["kids"])
         t.kids[b, start + kid]["prior"] = exp32(np.float32(record["best_weight"] - t.kids[b, start]["logit"]))
     record["best"] = UNKNOWN
     return kid
 
 
-@kernel
+@inlined
 def refresh_q(t: Forest, b: int, node: int) -> None:
     """Write the Q of the edge into a node from the node's sums, with its pending visits counted as lost."""
     s = t.settings[0]
@@ -280,7 +291,7 @@ def refresh_q(t: Forest, b: int, node: int) -> None:
     kid["q"] = q
 
 
-@kernel
+@inlined
 def add_pending(t: Forest, b: int, leaf: int, sign: int) -> None:
     """Add (sign 1) or take away (-1) one pending leaf's virtual visits on its way to the root.
 
@@ -301,14 +312,14 @@ def add_pending(t: Forest, b: int, leaf: int, sign: int) -> None:
         node = parent
 
 
-@kernel
+@inlined
 def back_up(t: Forest, b: int, leaf: int) -> None:
     """Add one simulation's result, the leaf's raw value, to every node from the leaf up to the root.
 
     Args:
         t: changed in place; the leaf's virtual visits, where there are some, have been taken away.
         b, leaf: tree and node.
-    Source: AlphaZero (Silver et al. 2018), Methods, Search; vector values as in max^n (Luckhardt and Irani 1986).
+    Source: AlphaZero (Silver et al. 2018), Methods, Search; vectors as in max^n (Luckhardt and Irani 1986).
     """
     s = t.settings[0]
     players = t.sums.shape[2]
@@ -342,7 +353,7 @@ def back_up(t: Forest, b: int, leaf: int) -> None:
     t.heads[b]["done"] += 1
 
 
-@kernel
+@inlined
 def widen_bounds(t: Forest, b: int, node: int) -> None:
     """Let the tree's smallest and largest Q take in the edge into a node."""
     record = t.nodes[b, node]

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.agent import Agent
+from zelkova.agents import kernels
+from zelkova.agents.agent import Agent, SearchResult
+from zelkova.errors import CheckpointError, GameError
 from zelkova.games import Game
-from zelkova.games.single import Single
 from zelkova.replay.episode import Episode
-from zelkova.search.batch import SearchResult
 from zelkova.selfplay.config import SelfPlayConfig
 
 
@@ -33,7 +33,10 @@ class Tick:
 
 
 class Group:
-    """B games in play, their past since the oldest began, and what they draw from."""
+    """B games in play, their past since the oldest began, and what they draw from.
+
+    Another thread may set `is_abandoned`: then `play` leaves at its next move, and its games are lost.
+    """
 
     def __init__(
         self, game: Game, agent: Agent, config: SelfPlayConfig, seed: np.random.SeedSequence, first: int
@@ -49,7 +52,9 @@ class Group:
         """
         self.game, self.agent, self.config = game, agent, config
         self.rng = np.random.default_rng(seed)
-        self._rules = Single(game)
+        self.is_abandoned = False
+        # games with the same number differ by run
+        self._first_position: NDArray[np.uint64] = seed.generate_state(1, np.uint64).astype(np.uint64)
         size = agent.batch
         self.states = np.zeros((size, game.words), np.uint64)
         self.began = np.zeros(size, np.int64)  # index in `past` of each game's first tick
@@ -64,15 +69,22 @@ class Group:
         """Put a new game into a row."""
         self.seeds[row] = self.next_seed
         self.next_seed += self.config.groups
-        self.states[row] = self.game.initial_states(self.seeds[row : row + 1].astype(np.uint64))[0]
+        position = self._first_position + self.seeds[row : row + 1].astype(np.uint64)
+        self.states[row] = self.game.initial_states(position)[0]
         self.began[row] = len(self.past)
         opens = self.rng.random() < self.config.random_opening
         self.random_left[row] = self.rng.integers(1, self.config.random_opening_moves + 1) if opens else 0
 
     def play(self, moves: int) -> list[Episode]:
-        """Let every game make some moves; give the episodes that ended, by game number."""
+        """Let every game make some moves; give the episodes that ended, by game number.
+
+        Raises:
+            GameError: a game does not end.
+        """
         ended: list[Episode] = []
         for _ in range(moves):
+            if self.is_abandoned:
+                break
             result = self.agent.search_batch(self.states, self.rng)
             self._move(result, ended)
         self._drop_past()
@@ -80,7 +92,6 @@ class Group:
 
     def _move(self, result: SearchResult, ended: list[Episode]) -> None:
         """Record one tick, play it, and put new games where one ended."""
-        rows = np.arange(len(self.states))
         legal = np.where(np.arange(result.actions.shape[1])[None] < result.count[:, None], result.actions, -1)
         random_move = self.random_left > 0
         actions = self._choose(result, len(self.past) - self.began, random_move)
@@ -96,12 +107,15 @@ class Group:
             )
         )
         self.random_left -= random_move
-        for row in rows:
-            state = self.states[row : row + 1]
-            self._rules.step(state, int(actions[row]))
-            if self._rules.is_terminal(state):
-                ended.append(self._episode(row, self._rules.returns(state)))
-                self._begin(int(row))
+        over = np.zeros(len(actions), np.bool_)
+        outcome = np.zeros((len(actions), self.game.num_players), np.float32)
+        native = self.game.native
+        kernels.move_rows(
+            native.step, native.is_terminal, native.returns, self.states, actions, over, outcome
+        )
+        for row in np.flatnonzero(over).tolist():
+            ended.append(self._episode(row, outcome[row]))
+            self._begin(row)
 
     def _choose(
         self, result: SearchResult, age: NDArray[np.int64], random_move: NDArray[np.bool_]
@@ -110,11 +124,14 @@ class Group:
         draws = self.rng.random(len(age))
         inside = np.arange(result.actions.shape[1])[None] < result.count[:, None]
         visits = np.where(inside, result.visit_counts, 0).astype(np.float64)
-        weights = (visits / np.maximum(visits.max(axis=1, keepdims=True), 1)) ** (1.0 / self.config.temperature)
+        weights = (visits / np.maximum(visits.max(axis=1, keepdims=True), 1)) ** (
+            1.0 / self.config.temperature
+        )
         weights = np.where(random_move[:, None], inside.astype(np.float64), weights)
         total = np.cumsum(weights, axis=1)
         index = (total <= (draws * total[:, -1])[:, None]).sum(axis=1)
-        sampled = np.take_along_axis(result.actions, np.minimum(index, result.count - 1)[:, None], axis=1)[:, 0]
+        column = np.minimum(index, result.count - 1)
+        sampled = result.actions[np.arange(len(column)), column]
         samples = random_move | (age < self.config.exploration_moves)
         return np.where(samples, sampled, result.action).astype(np.int32)
 
@@ -138,6 +155,11 @@ class Group:
         oldest = int(self.began.min())
         del self.past[:oldest]
         self.began -= oldest
+        if len(self.past) >= self.config.longest_game:
+            raise GameError(
+                f"{self.game.source}: a game has not ended after {len(self.past)} moves; every game must end;"
+                " next: end it as a draw in the rules, or allow more with --set selfplay.longest_game=N"
+            )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], str]:
         """Give the whole state: arrays by name, and the rest as JSON text."""
@@ -150,7 +172,17 @@ class Group:
         return arrays, json.dumps({"next_seed": self.next_seed, "rng": self.rng.bit_generator.state})
 
     def set_state(self, arrays: dict[str, NDArray[Any]], text: str) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` gave.
+
+        Raises:
+            CheckpointError: it is of another number of games or of another game; nothing changed.
+        """
+        shapes = [array.shape for name, array in arrays.items() if name in ("states", "past_states")]
+        if not shapes or any(shape[-2:] != self.states.shape for shape in shapes):
+            raise CheckpointError(
+                f"the games in play have the shapes {shapes} (games, words); this group has"
+                f" {self.states.shape}; resume with the settings that the run was started with"
+            )
         rest = json.loads(text)
         self.next_seed = int(rest["next_seed"])
         self.rng.bit_generator.state = rest["rng"]
@@ -159,4 +191,6 @@ class Group:
         )
         names = [field.name for field in dataclasses.fields(Tick)]
         count = len(arrays["past_states"]) if "past_states" in arrays else 0
-        self.past = [Tick(**{name: arrays[f"past_{name}"][index].copy() for name in names}) for index in range(count)]
+        self.past = [
+            Tick(**{name: arrays[f"past_{name}"][index].copy() for name in names}) for index in range(count)
+        ]

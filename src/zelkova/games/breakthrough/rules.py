@@ -11,7 +11,6 @@ own is ahead of the foremost piece, and what else is diagonally ahead can be cap
 
 import dataclasses
 
-import numba
 import numpy as np
 
 

@@ -33,7 +33,9 @@ def make(options):
     height, width = options.height, options.width
     cells = np.arange(height * width, dtype=np.int32).reshape(height, width)
     turns = [np.rot90(cells, k) for k in range(0, 4, 1 if height == width else 2)]
-    maps = [np.ascontiguousarray(turned).ravel() for turned in turns + [np.fliplr(turned) for turned in turns]]
+    maps = [
+        np.ascontiguousarray(turned).ravel() for turned in turns + [np.fliplr(turned) for turned in turns]
+    ]
     return {
         "STATE": np.dtype(
             [

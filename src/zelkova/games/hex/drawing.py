@@ -25,7 +25,10 @@ def draw_svg(game: Any, state: Any) -> str:
     left, top, right, bottom = _HALF, 0.5 * _RADIUS, 2 * size * _HALF, 1.5 * size * _RADIUS + _RADIUS
     lean = (size - 1) * _HALF
     for player, lines in enumerate(
-        (f"M0 {top}H{right}M{lean} {bottom}H{lean + right}", f"M0 {top}L{lean} {bottom}M{right + left} {top}l{lean} {bottom - top}")
+        (
+            f"M0 {top}H{right}M{lean} {bottom}H{lean + right}",
+            f"M0 {top}L{lean} {bottom}M{right + left} {top}l{lean} {bottom - top}",
+        )
     ):
         parts.append(f'<path d="{lines}" stroke="{COLOURS[player]}" stroke-width="8" fill="none"/>')
     for row in range(size):
@@ -33,6 +36,8 @@ def draw_svg(game: Any, state: Any) -> str:
             x, y = (2 * column + row + 1.5) * _HALF, (1.5 * row + 1.25) * _RADIUS
             value = int(board[row, column])
             fill = COLOURS[value - 1] if value else "#e3c78f"
-            corner = f"l{_HALF} {_RADIUS / 2}v{_RADIUS}l{-_HALF} {_RADIUS / 2}l{-_HALF} {-_RADIUS / 2}v{-_RADIUS}z"
+            corner = (
+                f"l{_HALF} {_RADIUS / 2}v{_RADIUS}l{-_HALF} {_RADIUS / 2}l{-_HALF} {-_RADIUS / 2}v{-_RADIUS}z"
+            )
             parts.append(f'<path d="M{x:.2f} {y - _RADIUS:.2f}{corner}" fill="{fill}" stroke="#5a4a2a"/>')
     return "".join(parts) + "</svg>"

@@ -163,7 +163,7 @@ def position_hash(state):
     """Hash the board and the mover; the trees depend on the order of the moves (FNV-1a, 64 bits)."""
     board = state["board"]
     size = board.shape[0]
-    key = np.uint64(0xCBF29CE484222325) ^ np.uint64(state["to_play"])
+    key = (np.uint64(0xCBF29CE484222325) ^ np.uint64(state["to_play"])) * np.uint64(0x100000001B3)
     for row in range(size):
         for column in range(size):
             key = (key ^ np.uint64(board[row, column])) * np.uint64(0x100000001B3)

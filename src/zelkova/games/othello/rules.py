@@ -33,7 +33,9 @@ def make(options):
     size = options.size
     cells = np.arange(size * size, dtype=np.int32).reshape(size, size)
     turns = [np.rot90(cells, k) for k in range(4)]
-    maps = [np.ascontiguousarray(turned).ravel() for turned in turns + [np.fliplr(turned) for turned in turns]]
+    maps = [
+        np.ascontiguousarray(turned).ravel() for turned in turns + [np.fliplr(turned) for turned in turns]
+    ]
     inner = sum(1 << cell for cell in range(size * size) if 0 < cell % size < size - 1)
     return {
         "STATE": np.dtype(

@@ -3,11 +3,15 @@
     0 1 2
     3 4 5     an action is the number of the cell that is filled
     6 7 8
+
+A full board without a line is a draw.
 """
 
 import numpy as np
 
-STATE = np.dtype([("board", np.int8, (3, 3)), ("to_play", np.int8), ("winner", np.int8), ("plies", np.int8)], align=True)
+STATE = np.dtype(
+    [("board", np.int8, (3, 3)), ("to_play", np.int8), ("winner", np.int8), ("plies", np.int8)], align=True
+)
 NUM_PLAYERS = 2
 NUM_ACTIONS = 9
 OBSERVATION_SHAPE = (2, 3, 3)

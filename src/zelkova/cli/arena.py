@@ -1,0 +1,153 @@
+"""`zelkova arena`: who is stronger, and how sure is that."""
+
+import itertools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from zelkova.cli import console
+from zelkova.cli.options import Device, Json
+from zelkova.errors import ConfigError
+
+if TYPE_CHECKING:
+    from zelkova.cli.figures import Figures
+    from zelkova.evaluation.match import MatchResult
+    from zelkova.evaluation.players import Player
+    from zelkova.games import Game
+
+BATCH = 64  # positions that one agent searches side by side
+
+
+def arena(
+    players: Annotated[
+        list[str], typer.Argument(metavar="A B ...", help="Runs, checkpoints, `random` or `uct:N`.")
+    ],
+    games: Annotated[int, typer.Option(min=1, help="Games a pair; rounded up so that seats balance.")] = 200,
+    game: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="The game, where no player is a run.")
+    ] = None,
+    simulations: Annotated[int, typer.Option(min=1, help="Of a run's agent, a move.")] = 64,
+    openings: Annotated[
+        int | None, typer.Option(min=0, help="Most random plies before a game; else 2, or 4 between agents.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of openings and of the players' own chance.")] = 0,
+    device: Device = None,
+    json: Json = None,
+) -> None:
+    """Play matches with balanced seats and openings; give score, Elo and their 95 % intervals."""
+    from zelkova.cli.figures import Figures
+    from zelkova.evaluation.config import MatchConfig
+    from zelkova.evaluation.match import most_opening_plies, play_match
+
+    if len(players) < 2:
+        raise ConfigError(
+            f"arena got one player, `{players[0]}`; allowed: two or more, such as a run and uct:1000"
+        )
+    if len(players) > 2 and len(set(players)) < len(players):
+        raise ConfigError("arena got a player twice; allowed among more than two: different ones")
+    with Figures(json) as figures:
+        rules, seated = seat_players(players, game, simulations, device or "auto")
+        config = MatchConfig(games=games, seed=seed, opening_plies=openings)
+        results = []
+        console.result(f"{rules.name}, {simulations} simulations a move for agents")
+        for first, second in itertools.combinations(seated, 2):
+            with console.Progress(f"{first.name} against {second.name}") as progress:
+
+                def show(done: int, count: int, progress: console.Progress = progress) -> None:
+                    progress.update(done / count, {"games": done})
+
+                result = play_match(rules, first, second, config, show)
+            results.append(result)
+            params = {"a": first.name, "b": second.name, "games": result.num_games}
+            params |= {"game": rules.name, "simulations": simulations, "seed": seed}
+            figures.add("arena/score", result.score, **params)
+            figures.add("arena/elo", result.elo, **params)
+            for line in describe_match(result, most_opening_plies(config, first, second)):
+                console.result(line)
+        if len(seated) > 2:
+            show_ladder(results, seated, figures)
+
+
+def seat_players(
+    texts: Sequence[str], game: str | None, simulations: int, device: str
+) -> "tuple[Game, list[Player]]":
+    """Make the players, and find the game that they play.
+
+    Args:
+        texts: as given.
+        game: named by the user, or None.
+        simulations: of agents, a move.
+        device: where networks run.
+    Raises:
+        ConfigError: no player tells the game and none was named, or they play different games.
+    """
+    from zelkova import games as registry
+    from zelkova.evaluation.players import SearchPlayer, make_player
+
+    made: dict[str, SearchPlayer] = {}
+    rules = registry.load(game) if game is not None else None
+    for text in texts:
+        if text not in made and Path(text).exists():
+            from zelkova.agents.load import load_agent
+
+            agent = load_agent(text, num_simulations=simulations, batch=BATCH, device=device)
+            made[text] = SearchPlayer(agent, text)
+            rules = rules or agent.game
+            if (agent.game.name, agent.game.options) != (rules.name, rules.options):
+                raise ConfigError(
+                    f"{text} plays {_spell(agent.game)}, others {_spell(rules)}; allowed: one game for all"
+                )
+    if rules is None:
+        named = " and ".join(texts)
+        raise ConfigError(f"{named} play any game; next: name one with --game, such as --game connect_four")
+    threads = os.cpu_count() or 1
+    return rules, [
+        made[text] if text in made else make_player(text, rules, threads=threads) for text in texts
+    ]
+
+
+def describe_match(result: "MatchResult", plies: int) -> list[str]:
+    """Say in lines what came out of a match whose longest opening had so many plies."""
+    low, high = result.score_interval
+    elo_low, elo_high = result.elo_interval
+    against = f"{result.num_players - 1} x " if result.num_players > 2 else ""
+    even = f", equals score {1 / result.num_players:.1%}" if result.num_players > 2 else ""
+    lines = [
+        "",
+        f"{result.names[0]} against {against}{result.names[1]}: {result.num_games} games, "
+        f"openings of 0 to {plies} plies, {result.plies.mean():.1f} plies on average",
+        f"  score {result.score:.1%} (95 %: {low:.1%} to {high:.1%}{even})",
+        f"  Elo {result.elo:+.0f} (95 %: {elo_low:+.0f} to {elo_high:+.0f})",
+        "  seat   wins  draws  losses",
+    ]
+    for seat in [*range(result.num_players), None]:
+        wins, draws, losses = result.tally(seat)
+        name = "all" if seat is None else str(seat + 1)
+        lines.append(f"  {name:>4}  {wins:5}  {draws:5}  {losses:6}")
+    return lines
+
+
+def show_ladder(results: "Sequence[MatchResult]", seated: "Sequence[Player]", figures: "Figures") -> None:
+    """Fit one ladder to all matches and show it; the last named player is 0."""
+    from zelkova.evaluation.elo import fit_elo, log_odds_matrix, split_cycles
+    from zelkova.evaluation.rating import pair_up
+
+    pairings = [pair_up(result) for result in results]
+    names = [player.name for player in seated]
+    ratings = fit_elo(pairings, {names[-1]: 0.0})
+    wide = max(len(name) for name in [*names, "player"])
+    console.result(f"\n{'player':{wide}}    Elo  95 %  ({names[-1]} is 0)")
+    for name in sorted(names, key=lambda name: -ratings[name].elo):
+        rating = ratings[name]
+        console.result(f"{name:{wide}}  {rating.elo:+5.0f}  {rating.low:+.0f} to {rating.high:+.0f}")
+        figures.add("arena/rating", rating.elo, player=name, anchor=names[-1])
+    _, cyclic = split_cycles(log_odds_matrix(pairings, names))
+    console.result(f"share of the results that no ladder explains (cycles): {cyclic:.1%}")
+    figures.add("arena/cyclic_share", cyclic, players=names)
+
+
+def _spell(game: "Game") -> str:
+    return f"{game.name} {game.options}" if game.options is not None else game.name

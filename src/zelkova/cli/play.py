@@ -1,0 +1,210 @@
+"""`zelkova play`: sit down at the board against a run, or against a reference opponent.
+
+Exit status: 0 when a person leaves, when the input ends (also at once, or within a line) and when a watched
+game is over; 2 where something asked for is unknown or can't be read; 130 after Ctrl-C.
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zelkova.cli import console
+from zelkova.cli.options import Device, Overrides, Seed
+from zelkova.errors import ConfigError, hint
+from zelkova.games import Game
+
+if TYPE_CHECKING:
+    from zelkova.play.thinking import Thinker
+
+_REFERENCES = ("random", "uct:1000")
+_DEFAULT = "uct:1000"
+
+Target = Annotated[
+    str, typer.Argument(metavar="RUN|GAME", help="A run's folder, a checkpoint, a game or its file.")
+]
+AgentName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RUN|uct:N|random", help="Who plays the other seats; by default the run, or uct:1000."
+    ),
+]
+Seat = Annotated[str, typer.Option(help="The player that you are, from 1; several as 1,2; none to watch.")]
+Simulations = Annotated[int, typer.Option(min=1, help="Simulations a move, of an agent with a network.")]
+
+
+def play(
+    target: Target,
+    agent: AgentName = None,
+    seat: Seat = "1",
+    simulations: Simulations = 64,
+    seed: Seed = None,
+    device: Device = None,
+    overrides: Overrides = None,
+) -> None:
+    """Play a game in the terminal; --set game.KEY=VALUE gives the game's options."""
+    from zelkova.play.session import Session, Table
+    from zelkova.play.terminal import is_live, read_lines
+
+    run = _find_run(target)
+    game = _game_of_run(run, overrides) if run is not None else _load_game(target, overrides)
+    name = agent or (str(run) if run is not None else _DEFAULT)
+    thinker = _find_thinker(name, game, simulations, device or "auto")
+    table = Table(
+        seats=_parse_seats(seat, game.num_players),
+        seed=_fresh_seed() if seed is None else seed,
+        colour=console.has_colour(sys.stdout),
+        unicode=console.has_unicode(sys.stdout),
+    )
+    live = is_live(sys.stdin) and is_live(sys.stdout)
+    if live and hasattr(thinker, "load"):  # else it is loaded when it is first needed
+        thinker.load()
+    try:
+        Session(game, thinker, table, console.result).run(read_lines(sys.stdin, _prompt if live else None))
+    except KeyboardInterrupt:
+        if live:
+            console.note("")  # leaves the line of the prompt
+        raise
+
+
+def _prompt() -> None:
+    print("> ", end="", flush=True)
+
+
+def _fresh_seed() -> int:
+    """Draw a seed that no one has seen."""
+    import secrets
+
+    return secrets.randbits(32)
+
+
+def _find_run(target: str) -> Path | None:
+    """Give the path where the target is a run or a checkpoint; None where it must be a game."""
+    path = Path(target)
+    return path if path.is_dir() or target.endswith(".safetensors") else None
+
+
+def _load_game(target: str, overrides: list[str] | None) -> Game:
+    """Load a game by name or file.
+
+    Raises:
+        ZelkovaError: there is no such game, or an option is refused.
+    """
+    from zelkova import games
+
+    if not target.endswith(".py") and target not in games.names():
+        raise ConfigError(
+            f"unknown game `{target}`; {hint(target, games.names())}; "
+            "a run is given by its folder, a game of your own as path/to/game.py"
+        )
+    return games.load(target, _game_options(overrides))
+
+
+def _game_options(overrides: list[str] | None) -> dict[str, Any]:
+    """Read the game's options from `--set`.
+
+    Raises:
+        ConfigError: a key is no option of a game.
+    """
+    from zelkova.settings import parse_override
+
+    options = {}
+    for text in overrides or []:
+        keys, value = parse_override(text)
+        if len(keys) != 2 or keys[0] != "game":
+            raise ConfigError(
+                f"--set {text}: here only the game has settings; write game.KEY=VALUE, like game.height=8"
+            )
+        options[keys[1]] = value
+    return options
+
+
+def _game_of_run(run: Path, overrides: list[str] | None) -> Game:
+    """Load the game that a run was trained on.
+
+    Raises:
+        ZelkovaError: the run names no game that can be loaded, or `--set` would change it.
+    """
+    if overrides:
+        raise ConfigError(
+            f"--set {overrides[0]}: the game of a run is settled; leave --set out, or name the game"
+        )
+    from zelkova import games
+    from zelkova.settings import read_toml
+
+    if run.is_file() or not (run / "config.toml").is_file():
+        from zelkova.agents.load import load_agent
+
+        return load_agent(run).game
+    table = read_toml(run / "config.toml").get("game")
+    if not isinstance(table, dict) or not isinstance(table.get("name"), str):
+        raise ConfigError(
+            f"{run / 'config.toml'} names no game; allowed: [game] with a name; next: name another run"
+        )
+    return games.load(table["name"], {key: value for key, value in table.items() if key != "name"})
+
+
+def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thinker":
+    """Find who plays the seats that no person has.
+
+    Raises:
+        ConfigError: there is nobody of that name.
+    """
+    from zelkova.play.thinking import LateThinker, RandomThinker, UctThinker
+
+    if name == "random":
+        return RandomThinker()
+    match = re.fullmatch(r"uct:([1-9][0-9]{0,7})", name)
+    if match:
+        return UctThinker(game, int(match[1]))
+    if name.startswith("uct") and not Path(name).exists():
+        raise ConfigError(
+            f"--agent {name}: allowed: uct:N with N simulations a move from 1 on; hint: uct:1000"
+        )
+    if not Path(name).exists():
+        raise ConfigError(
+            f"unknown agent `{name}`; {hint(name, _REFERENCES)}; a run or checkpoint is given by its path"
+        )
+    return LateThinker(name, _loader(name, game, simulations, device))
+
+
+def _loader(name: str, game: Game, simulations: int, device: str) -> "Callable[[], Thinker]":
+    """Give what loads a run's agent and makes sure that it plays this game."""
+
+    def load() -> "Thinker":
+        from zelkova.agents.load import load_agent
+        from zelkova.play.thinking import AgentThinker
+
+        agent = load_agent(name, num_simulations=simulations, device=device)
+        other = agent.game
+        if other.name != game.name:
+            raise ConfigError(f"{name} plays {other.name}, not {game.name}; next: name the run alone")
+        if other.options != game.options:
+            raise ConfigError(
+                f"{name} plays {other.name} with {other.options}, not {game.options}; "
+                "next: name the run alone, or give the same options with --set game.KEY=VALUE"
+            )
+        return AgentThinker(agent, name)
+
+    return load
+
+
+def _parse_seats(text: str, players: int) -> frozenset[int]:
+    """Read `--seat`: players from 1, comma between, or none.
+
+    Raises:
+        ConfigError: there is no such player.
+    """
+    if text == "none":
+        return frozenset()
+    seats = text.split(",")
+    known = [str(player + 1) for player in range(players)]
+    for seat in seats:
+        if seat not in known:
+            raise ConfigError(
+                f"--seat {text}: no such player `{seat}`; {hint(seat, [*known, 'none'])}; several as 1,2"
+            )
+    return frozenset(int(seat) - 1 for seat in seats)

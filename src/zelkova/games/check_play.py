@@ -1,0 +1,316 @@
+"""Plays a game one call at a time and holds every answer to the contract.
+
+The same promises are asked of the interpreted rules (bounds checked, so a wrong index is an error
+with a line) and of the compiled ones. The first broken promise ends the play: what follows it
+would only echo it.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.games import plain
+from zelkova.games.game import Game
+from zelkova.games.plain import CallTooLongError
+
+_GUARD = 16  # cells written before and after every array that a rule gets
+_UNWRITTEN = -123_456_789
+_TRIES = 4  # legal actions tried at each position besides the one that is played
+
+
+class Rules(Protocol):
+    """Rules as single calls: PlainRules or CompiledRules."""
+
+    def init(self, state: NDArray[np.uint64], seed: int) -> None: ...  # noqa: D102
+    def legal_actions(self, state: NDArray[np.uint64], out: NDArray[np.int32]) -> Any: ...  # noqa: D102
+    def step(self, state: NDArray[np.uint64], action: int) -> None: ...  # noqa: D102
+    def is_terminal(self, state: NDArray[np.uint64]) -> Any: ...  # noqa: D102
+    def returns(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
+    def observe(self, state: NDArray[np.uint64], planes: NDArray[np.float32]) -> None: ...  # noqa: D102
+    def position_hash(self, state: NDArray[np.uint64]) -> int: ...  # noqa: D102
+
+
+class BrokenPromiseError(Exception):
+    """A rule broke the contract; carries where and what."""
+
+    def __init__(self, function: str, promise: str, line: int | None = None, file: str | None = None) -> None:
+        """Say which function broke which promise; line and file where an exception told them."""
+        super().__init__(promise)
+        self.function, self.promise, self.line, self.file = function, promise, line, file
+
+
+@dataclasses.dataclass
+class Visit:
+    """What the rules said of one position."""
+
+    record: dict[str, Any]  # a copy of every field of the state
+    state: NDArray[np.uint64]  # [1, words]
+    to_play: int  # the mover, 0..P-1
+    legal: NDArray[np.int32]  # [n], ascending
+    terminal: bool  # is the game over
+    planes: NDArray[np.float32]  # [C, H, W]
+    returns: NDArray[np.float32] | None  # [P] at an ending
+    key: int | None  # position_hash, where the game has one
+
+
+@dataclasses.dataclass
+class Played:
+    """One game played from a seed."""
+
+    seed: int  # given to init
+    actions: list[int]  # played, one fewer than visits where the game ended
+    visits: list[Visit]  # one a position
+
+
+class Guarded:
+    """A row of state between two rows that nobody may touch."""
+
+    def __init__(self, game: Game, fill: int) -> None:
+        """Make the rows; `fill` is written into the neighbours."""
+        self._game = game
+        self._rows = game.new_states(3)
+        self._rows[0] = self._rows[2] = fill
+        self._fill = np.uint64(fill)
+        self.state = self._rows[1:2]
+
+    def check(self, function: str) -> None:
+        """Refuse a write outside the row."""
+        if (self._rows[0] != self._fill).any() or (self._rows[2] != self._fill).any():
+            raise BrokenPromiseError(function, "writes outside its own state, into a neighbour's")
+
+
+def fields_of(game: Game, state: NDArray[np.uint64]) -> dict[str, Any]:
+    """Copy every field of a state row; padding bytes do not count."""
+    record = game.view_states(state)[0]
+    return {name: np.array(record[name]) for name in game.state_dtype.names or ()}
+
+
+def same_fields(one: dict[str, Any], other: dict[str, Any]) -> str | None:
+    """Name the first field that differs, or None."""
+    for name, value in one.items():
+        if not np.array_equal(value, other[name]):
+            return name
+    return None
+
+
+class Checker:
+    """Asks one set of rules, compiled or interpreted, and checks every answer."""
+
+    def __init__(self, game: Game, rules: Rules) -> None:
+        """Bind a game and the rules to ask."""
+        self.game = game
+        self.rules = rules
+        self.positions = 0
+        self.where = "before the first position"  # the last position, for messages
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Call a rule; an exception becomes a broken promise with its line."""
+        call: Callable[..., Any] = getattr(self.rules, function)
+        try:
+            return call(*arguments)
+        except CallTooLongError as error:
+            raise BrokenPromiseError(
+                function, "does not end: a loop in it runs for ever", *line_of(error)
+            ) from None
+        except IndexError as error:
+            raise BrokenPromiseError(function, f"indexes out of range: {error}", *line_of(error)) from None
+        except Exception as error:
+            promise = f"raises {type(error).__name__} when interpreted: {error}"
+            raise BrokenPromiseError(function, promise, *line_of(error)) from None
+
+    def begin(self, seed: int) -> NDArray[np.uint64]:
+        """Give an initial position; refuse an init that reads what was there before."""
+        fresh, used = Guarded(self.game, 0), Guarded(self.game, 1)
+        record = self.game.view_states(used.state)[0]
+        for name in self.game.state_dtype.names or ():
+            if name not in self.game.settings:
+                record[name] = 1
+        for row in (fresh, used):
+            self.call("init", row.state, seed)
+            row.check("init")
+        differs = same_fields(fields_of(self.game, fresh.state), fields_of(self.game, used.state))
+        if differs is not None:
+            raise BrokenPromiseError("init", f"leaves state[{differs!r}] to what the record held before")
+        return fresh.state.copy()
+
+    def visit(self, state: NDArray[np.uint64], last: str) -> Visit:
+        """Ask everything about a position.
+
+        Args:
+            state: [1, words].
+            last: the function that wrote the state, blamed for a bad to_play.
+        """
+        game = self.game
+        self.positions += 1
+        row = Guarded(game, 0)
+        row.state[:] = state
+        before = fields_of(game, state)
+        to_play = int(before["to_play"])
+        if not 0 <= to_play < game.num_players:
+            raise BrokenPromiseError(last, f"sets to_play to {to_play}; allowed: 0 to {game.num_players - 1}")
+        terminal = self.call("is_terminal", row.state)
+        if not isinstance(terminal, bool | np.bool_ | int | np.integer):
+            raise BrokenPromiseError("is_terminal", f"gives {terminal!r}; allowed: True or False")
+        legal = self._legal_actions(row, bool(terminal))
+        planes = self._observe(row, before)
+        returns = self._returns(row) if terminal else None
+        key = None
+        if "position_hash" in game.functions:
+            key = self.call("position_hash", row.state)
+            if key != self.call("position_hash", row.state):
+                raise BrokenPromiseError("position_hash", "gives two keys for one position")
+        row.check("observe")
+        name = same_fields(before, fields_of(game, row.state))
+        if name is not None:
+            raise BrokenPromiseError(
+                self._changing(state), f"changes state[{name!r}]; allowed: only init and step write the state"
+            )
+        return Visit(before, state.copy(), to_play, legal, bool(terminal), planes, returns, key)
+
+    def step(self, state: NDArray[np.uint64], action: int) -> NDArray[np.uint64]:
+        """Play an action twice, beside different neighbours; refuse two answers. Gives the new state."""
+        first, second = Guarded(self.game, 0), Guarded(self.game, 2**64 - 1)
+        for row in (first, second):
+            row.state[:] = state
+            self.call("step", row.state, action)
+            row.check("step")
+        name = same_fields(fields_of(self.game, first.state), fields_of(self.game, second.state))
+        if name is not None:
+            raise BrokenPromiseError(
+                "step", f"writes two values into state[{name!r}] for one position and action"
+            )
+        return first.state.copy()
+
+    def play(self, seed: int, rng: np.random.Generator, max_plies: int) -> Played:
+        """Play random legal actions to the end, or for max_plies."""
+        self.where = place_of(seed, [])
+        state = self.begin(seed)
+        played = Played(seed, [], [self.visit(state, "init")])
+        while not played.visits[-1].terminal and len(played.actions) < max_plies:
+            legal = played.visits[-1].legal
+            place = place_of(seed, played.actions)
+            for action in rng.choice(legal, min(_TRIES, len(legal)), replace=False):
+                self.where = f"{place}; then action {action}"
+                state = self.step(played.visits[-1].state, int(action))
+            played.actions.append(int(action))
+            played.visits.append(self.visit(state, "step"))
+        return played
+
+    def _legal_actions(self, row: Guarded, terminal: bool) -> NDArray[np.int32]:
+        """Ask for the legal actions and check their form."""
+        most = self.game.max_legal_actions
+        buffer = np.full(most + 2 * _GUARD, _UNWRITTEN, np.int32)
+        count = self.call("legal_actions", row.state, buffer[_GUARD:-_GUARD])
+        if not isinstance(count, int | np.integer):
+            raise BrokenPromiseError(
+                "legal_actions", f"gives {count!r}; allowed: the number of legal actions"
+            )
+        if (buffer[:_GUARD] != _UNWRITTEN).any() or (buffer[-_GUARD:] != _UNWRITTEN).any() or count > most:
+            raise BrokenPromiseError(
+                "legal_actions",
+                f"gives {count} actions or writes past the end of out; MAX_LEGAL_ACTIONS is {most}",
+            )
+        legal = buffer[_GUARD : _GUARD + max(int(count), 0)].copy()
+        wrong = legal[(legal < 0) | (legal >= self.game.num_actions)]
+        if len(wrong):
+            given = (
+                "a place of out that it left unwritten" if wrong[0] == _UNWRITTEN else f"action {wrong[0]}"
+            )
+            raise BrokenPromiseError(
+                "legal_actions", f"gives {given}; allowed: 0 to {self.game.num_actions - 1}"
+            )
+        if (np.diff(legal) <= 0).any():
+            raise BrokenPromiseError(
+                "legal_actions", f"gives {legal.tolist()[:20]}; allowed: ascending, each once"
+            )
+        if count <= 0 and not terminal:
+            raise BrokenPromiseError(
+                "legal_actions",
+                "gives no action although the game is not over; hint: let is_terminal say so, or add a pass",
+            )
+        if count > 0 and terminal:
+            raise BrokenPromiseError("legal_actions", f"gives {count} actions at an ending; allowed: none")
+        return legal
+
+    def _observe(self, row: Guarded, before: dict[str, Any]) -> NDArray[np.float32]:
+        """Ask for the planes twice and compare."""
+        shape = self.game.observation_shape
+        size = int(np.prod(shape))
+        answers = []
+        for _ in range(2):
+            buffer = np.zeros(size + 2 * _GUARD, np.float32)
+            self.call("observe", row.state, buffer[_GUARD:-_GUARD].reshape(shape))
+            if buffer[:_GUARD].any() or buffer[-_GUARD:].any():
+                raise BrokenPromiseError("observe", f"writes outside planes{list(shape)}")
+            answers.append(buffer[_GUARD:-_GUARD].reshape(shape).copy())
+        if not np.isfinite(answers[0]).all():
+            raise BrokenPromiseError("observe", "writes a plane that is not finite")
+        if same_fields(before, fields_of(self.game, row.state)) is not None:
+            return answers[0]  # the caller finds out which rule changes the state
+        if not np.array_equal(answers[0], answers[1]):
+            raise BrokenPromiseError("observe", "writes two answers for one position")
+        return answers[0]
+
+    def _returns(self, row: Guarded) -> NDArray[np.float32]:
+        """Ask for the returns at an ending and check range and sum."""
+        players = self.game.num_players
+        buffer = np.full(players + 2 * _GUARD, np.nan, np.float32)
+        self.call("returns", row.state, buffer[_GUARD:-_GUARD])
+        if not np.isnan(np.r_[buffer[:_GUARD], buffer[-_GUARD:]]).all():
+            raise BrokenPromiseError("returns", f"writes outside out[{players}]")
+        returns = buffer[_GUARD:-_GUARD].copy()
+        given = " ".join(f"{value:g}" for value in returns)
+        low, high = self.game.return_range
+        if not ((returns >= low - 1e-6) & (returns <= high + 1e-6)).all():
+            raise BrokenPromiseError(
+                "returns", f"gives {given}; RETURN_RANGE is {low:g} to {high:g}, one return a player"
+            )
+        total = 0.0 if players == 2 else 1.0
+        if players > 1 and abs(float(returns.sum()) - total) > 1e-5:
+            raise BrokenPromiseError(
+                "returns", f"gives {given}; allowed: {players} players' returns sum to {total:g}"
+            )
+        if not self.game.has_draws and players > 1 and (returns == returns.max()).sum() != 1:
+            raise BrokenPromiseError("returns", f"gives {given}, a draw; HAS_DRAWS is False")
+        return returns
+
+    def _changing(self, state: NDArray[np.uint64]) -> str:
+        """Find which of the asking functions changes the state."""
+        game, before = self.game, fields_of(self.game, state)
+        out = np.zeros(game.max_legal_actions, np.int32)
+        planes, returns = np.zeros(game.observation_shape, np.float32), np.zeros(game.num_players, np.float32)
+        for function, rest in (
+            ("is_terminal", ()),
+            ("legal_actions", (out,)),
+            ("observe", (planes,)),
+            ("returns", (returns,)),
+        ):
+            row = state.copy()
+            self.call(function, row, *rest)
+            if same_fields(before, fields_of(game, row)) is not None:
+                return function
+        return "position_hash"
+
+
+def place_of(seed: int, actions: list[int]) -> str:
+    """Say which position it is, so that it can be set up again."""
+    if not actions:
+        return f"seed {seed}, initial position"
+    shown = actions if len(actions) <= 12 else [*actions[:2], "...", *actions[-10:]]
+    return f"seed {seed}, after {len(actions)} plies: " + " ".join(map(str, shown))
+
+
+def line_of(error: BaseException) -> tuple[int | None, str | None]:
+    """Find the innermost line of an exception that lies in the game, outside the check and libraries."""
+    trace = error.__traceback__
+    line: int | None = None
+    file: str | None = None
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name not in (__file__, plain.__file__) and "site-packages" not in name:
+            line, file = trace.tb_lineno, name
+        trace = trace.tb_next
+    return line, file

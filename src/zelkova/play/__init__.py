@@ -1,0 +1,1 @@
+"""A person at the board: a session as a conversation of lines, and its terminal."""

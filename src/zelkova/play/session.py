@@ -1,0 +1,302 @@
+"""A game between people and the agent, as a conversation: lines come in, text goes out.
+
+The session knows no terminal. It reads lines from an iterator and writes through a callable, so a test, a
+pipe and a terminal are the same to it. It ends when the lines end, at `quit`, or, where nobody sits at the
+board, with the game. No line can make it fail: what is neither a move nor a command is answered by saying so.
+
+A move is looked for before a command, so that a game may have a move named `new`; `/new` is then the command.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from zelkova.errors import NotationError
+from zelkova.games import Game
+from zelkova.play import wording
+from zelkova.play.record import save_moves
+from zelkova.play.thinking import Thinker, Thought, follow
+
+COMMANDS = {
+    "undo": "take back to your own previous turn",
+    "hint": "the move that the agent would play for you",
+    "lines": "the agent's best moves for you, with how they may go on; `lines 5` gives five",
+    "moves": "all legal moves",
+    "board": "draw the board again (`draw` too)",
+    "new": "begin a new game; `new 2` as player 2",
+    "save": "write the moves so far to a file: `save FILE`",
+    "resign": "give up",
+    "help": "this list",
+    "quit": "leave (`exit` and the end of input too)",
+}
+ALIASES = {"draw": "board", "exit": "quit", "?": "help"}
+_NOTATION_FAULTS = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
+"""What a notation may raise at a text it did not expect; a user's own may raise other than NotationError."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Who sits where, and how the board is shown."""
+
+    seats: frozenset[int]  # players that people move for, 0-based; empty to watch
+    seed: int = 0  # of the game's chance and the agent's
+    colour: bool = False  # boards may have terminal colours
+    unicode: bool = False  # boards may have signs beyond ASCII
+    lines: int = 3  # best lines that `lines` gives
+    length: int = 5  # moves of a line at most
+
+
+class Session:
+    """One conversation; games follow each other in it."""
+
+    def __init__(self, game: Game, thinker: Thinker, table: Table, write: Callable[[str], None]) -> None:
+        """Set the board up.
+
+        Args:
+            game: what is played.
+            thinker: moves for every seat that no person has, and gives hints.
+            table: seats and looks.
+            write: takes each piece of text, without its final newline.
+        """
+        self.game, self.thinker, self.table = game, thinker, table
+        self.seats = table.seats
+        self.games = 0  # begun before this one
+        self.position = game.position(table.seed)
+        self.resigned: int | None = None  # the player who gave up
+        self._write = write
+        self._is_open = True
+
+    @property
+    def is_over(self) -> bool:
+        """Is nothing left to play in this game."""
+        return self.resigned is not None or self.position.is_terminal
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Play until the lines end, or a person leaves, or a watched game is over.
+
+        Args:
+            lines: what people type.
+        """
+        self._greet()
+        self._advance()
+        if not self.seats:
+            return
+        for line in lines:
+            self.answer(line)
+            if not self._is_open:
+                return
+        self._write("end of input; the game ends here")
+
+    def answer(self, line: str) -> None:
+        """Answer one line: play its move, follow its command, or say what is wrong with it."""
+        text = line.strip()
+        if not text or text.startswith("#"):
+            return
+        if not text.isprintable() or len(text) > wording.LONGEST_MOVE:
+            self._write(
+                f"{wording.show_input(text)} is no move: control characters, or over "
+                f"{wording.LONGEST_MOVE} characters; type `help`"
+            )
+            return
+        action = None if self.is_over or text.startswith("/") else self._find_move(text)
+        if action is not None:
+            self._play(action)
+            return
+        word, _, rest = text.removeprefix("/").partition(" ")
+        name = ALIASES.get(word.lower(), word.lower())
+        if name in COMMANDS:
+            getattr(self, f"_do_{name}")(rest.strip())
+        else:
+            self._refuse(text)
+
+    def _greet(self) -> None:
+        name, count = self.thinker.name, self.game.num_players
+        if not self.seats:
+            self._write(f"{self.game.name}: {name} plays every side")
+        elif len(self.seats) == count:
+            self._write(f"{self.game.name}: you play every side, {name} gives hints; type a move or `help`")
+        else:
+            who = " and ".join(f"player {seat + 1}" for seat in sorted(self.seats))
+            self._write(f"{self.game.name}: you are {who} of {count} against {name}; type a move or `help`")
+
+    def _rng(self) -> np.random.Generator:
+        """Give the generator of this moment: the same position of the same game always gets the same."""
+        return np.random.default_rng([self.table.seed, self.games, *self.position.actions_played])
+
+    def _play(self, action: int) -> None:
+        self.position.play(action)
+        self._advance()
+
+    def _advance(self) -> None:
+        """Let the agent move until a person is to move or the game is over; show the board."""
+        if not self.seats:
+            self._write(self._board())
+        while not self.is_over and self.position.to_play not in self.seats:
+            mover = wording.show_player(self.position.to_play, self.seats)
+            thought = self.thinker.think(self.position, self._rng())
+            shares = wording.show_shares(thought.shares)
+            move = self.position.action_to_text(thought.action)
+            self.position.play(thought.action)
+            self._write(f"{mover} plays {move}" + (f"; expects {shares}" if shares else ""))
+            if not self.seats:
+                self._write(self._board())
+        if self.seats:
+            self._write(self._board())
+        self._say_turn()
+
+    def _board(self) -> str:
+        return "\n" + self.position.draw(colour=self.table.colour, unicode=self.table.unicode)
+
+    def _say_turn(self) -> None:
+        """Say whose turn it is and what is legal, or how the game ended."""
+        if self.resigned is not None:
+            self._write(f"the game is over: {wording.show_player(self.resigned, self.seats)} resigned")
+        elif self.position.is_terminal:
+            self._write(wording.show_ending(self.position, self.seats))
+        else:
+            moves = wording.show_moves(self.position.legal_moves(), wording.MOST_MOVES)
+            self._write(f"{wording.show_player(self.position.to_play, self.seats)} to move: {moves}")
+            return
+        if self.seats:
+            self._write("type `new`, `undo` or `quit`")
+
+    def _find_move(self, text: str) -> int | None:
+        """Give the legal action that the text names; None where it names none."""
+        legal = [int(action) for action in self.position.legal_actions()]
+        moves = [self.position.action_to_text(action) for action in legal]
+        if text in moves:
+            return legal[moves.index(text)]
+        try:
+            action = self.position.text_to_action(text)
+        except _NOTATION_FAULTS:
+            return None
+        return action if action in legal else None
+
+    def _refuse(self, text: str) -> None:
+        """Say why a text is neither a move nor a command, and what is."""
+        shown = wording.show_input(text)
+        near = wording.nearest(text.split(maxsplit=1)[0].removeprefix("/"), [*COMMANDS, *ALIASES])
+        if near or text.startswith("/") or self.is_over:
+            meant = f"; hint: did you mean `{near}`?" if near else ""
+            self._write(f"{shown} is no command; known: {', '.join(COMMANDS)}{meant}")
+            return
+        try:
+            self.position.text_to_action(text)
+            reason = "is not legal here"
+        except NotationError as error:
+            message = str(error)
+            reason = f"is no move ({message})" if message.isprintable() else "is no move"
+        except _NOTATION_FAULTS:
+            reason = "is no move"
+        moves = wording.show_moves(self.position.legal_moves(), wording.MOST_MOVES)
+        self._write(f"{shown} {reason}; legal: {moves}; or type `help`")
+
+    def _think(self) -> Thought | None:
+        """Ask for an opinion on the position; say so where there is none to be had."""
+        if self.is_over:
+            self._write("the game is over; type `new` or `undo`")
+            return None
+        thought = self.thinker.think(self.position, self._rng())
+        if not thought.candidates:
+            self._write(f"{self.thinker.name} has no opinion; start with --agent uct:1000 for hints")
+            return None
+        return thought
+
+    def _do_hint(self, _: str) -> None:
+        thought = self._think()
+        if thought is not None:
+            move = self.position.action_to_text(thought.action)
+            shares = wording.show_shares(thought.shares)
+            self._write(f"{self.thinker.name} would play {move}; expects {shares}")
+
+    def _do_lines(self, rest: str) -> None:
+        if rest and not (rest.isascii() and rest.isdecimal() and 1 <= int(rest) <= 99):
+            self._write(f"lines takes a number from 1 to 99; given: {wording.show_input(rest)}")
+            return
+        thought = self._think()
+        if thought is None:
+            return
+        best = thought.candidates[: int(rest) if rest else self.table.lines]
+        lines = [
+            (
+                candidate,
+                follow(self.thinker, self.position, candidate, self.table.length, self._rng()),
+            )
+            for candidate in best
+        ]
+        who = wording.show_player(self.position.to_play, self.seats)
+        self._write(
+            f"best lines of {self.thinker.name} for {who}; it expects {wording.show_shares(thought.shares)}"
+        )
+        self._write("\n".join(wording.show_lines(self.position, lines)))
+
+    def _do_undo(self, _: str) -> None:
+        if self.resigned is not None:
+            self.resigned = None
+        else:
+            back = self.position.copy()
+            while back.actions_played:
+                back.undo()
+                if back.to_play in self.seats:
+                    self.position = back
+                    break
+            else:
+                self._write("there is no turn of yours to take back")
+                return
+        self._write(self._board())
+        self._say_turn()
+
+    def _do_moves(self, _: str) -> None:
+        moves = [] if self.is_over else self.position.legal_moves()
+        self._write(wording.show_moves(moves) if moves else "the game is over; type `new` or `undo`")
+
+    def _do_board(self, _: str) -> None:
+        self._write(self._board())
+        self._say_turn()
+
+    def _do_new(self, rest: str) -> None:
+        count = self.game.num_players
+        if rest:
+            if not (rest.isascii() and rest.isdecimal() and len(rest) < 4 and 1 <= int(rest) <= count):
+                self._write(f"new takes a player from 1 to {count}; given: {wording.show_input(rest)}")
+                return
+            self.seats = frozenset({int(rest) - 1})
+        self.games += 1
+        self.resigned = None
+        self.position = self.game.position(self.table.seed + self.games)
+        self._greet()
+        self._advance()
+
+    def _do_save(self, rest: str) -> None:
+        if not rest:
+            self._write("save takes a file's name: save FILE")
+            return
+        try:
+            save_moves(Path(rest), self.position, self.table.seed + self.games, self.resigned)
+        except FileExistsError:
+            self._write(f"{rest} is there already; give another name")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self._write(f"{rest} can't be written: {reason}")
+        else:
+            self._write(f"saved to {rest}")
+
+    def _do_resign(self, _: str) -> None:
+        if self.is_over:
+            self._write("the game is over already; type `new` or `undo`")
+            return
+        self.resigned = self.position.to_play
+        self._say_turn()
+
+    def _do_help(self, _: str) -> None:
+        self._write("a move is written like one of: " + (" ".join(self.position.legal_moves()[:8]) or "-"))
+        self._write("\n".join(f"  {name:<7} {what}" for name, what in COMMANDS.items()))
+        self._write(
+            "percentages are expected scores on the game's range: of two players a win is 100, a draw 50;\n"
+            "visits are the simulations of the search that went through a move"
+        )
+
+    def _do_quit(self, _: str) -> None:
+        self._is_open = False

@@ -1,0 +1,210 @@
+"""What the agent thinks of a position: the move it would play, its expected scores and its best lines.
+
+A *share* is an expected return laid on 0..1 by the game's return range: for two players a win is 1, a
+draw 0.5. Whoever thinks (a network with search, UCT, chance) answers in the same form.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.agents.uct import UctSearch
+from zelkova.games import Game
+from zelkova.games.game import Position
+
+if TYPE_CHECKING:
+    from zelkova.agents.agent import Agent
+    from zelkova.agents.branches import Branch
+
+Shares = tuple[float | None, ...]
+
+MOST_THEN = 12  # moves that are read of the search's own tree after a candidate
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One move that was considered."""
+
+    action: int  # its number
+    visits: int  # simulations that went through it
+    shares: Shares  # [P] expected share of each player after it, 0..1; None where the search does not tell
+    then: tuple[int, ...] = ()  # actions that follow in the search's own tree, as far as it goes
+
+
+@dataclass(frozen=True)
+class Thought:
+    """An answer to one position."""
+
+    action: int  # what would be played
+    shares: Shares = ()  # [P] expected share of each player, 0..1; empty where there is no opinion
+    candidates: tuple[Candidate, ...] = ()  # best first: by visits, then by the mover's share
+
+
+class Thinker(Protocol):
+    """Answers one position at a time."""
+
+    @property
+    def name(self) -> str:
+        """How the session calls it."""
+
+    def think(self, position: Position, rng: np.random.Generator) -> Thought:
+        """Think about a position that is no ending.
+
+        Args:
+            position: left as it is.
+            rng: the only source of chance.
+        """
+
+
+class RandomThinker:
+    """Plays anything legal and has no opinion."""
+
+    name = "random"
+
+    def think(self, position: Position, rng: np.random.Generator) -> Thought:
+        """Pick a legal action; see Thinker."""
+        return Thought(int(rng.choice(position.legal_actions())))
+
+
+class UctThinker:
+    """Thinks by UCT with random rollouts."""
+
+    def __init__(self, game: Game, num_simulations: int) -> None:
+        """Allocate the search.
+
+        Args:
+            game: whose positions come.
+            num_simulations: a move.
+        Raises:
+            ConfigError: num_simulations is below 1.
+        """
+        self.name = f"uct:{num_simulations}"
+        self._search = UctSearch(game, num_simulations)
+
+    def think(self, position: Position, rng: np.random.Generator) -> Thought:
+        """Search; see Thinker."""
+        found = self._search.search(position.state, rng.integers(2**63, size=1).astype(np.uint64))
+        visits, q_values = found.visit_counts[0], found.q_values[0]
+        tried = np.flatnonzero(visits)
+        mean = float(np.dot(visits[tried], q_values[tried]) / visits[tried].sum())
+        game, mover = position.game, position.to_play
+        return Thought(
+            int(found.actions[0]),
+            _mover_shares(game, mover, mean),
+            _candidates(game, mover, tried, visits[tried], q_values[tried]),
+        )
+
+
+class AgentThinker:
+    """Thinks by a network and a search."""
+
+    def __init__(self, agent: "Agent", name: str) -> None:
+        """Wrap an agent.
+
+        Args:
+            agent: of batch 1; it searches without noise, as it plays at its strongest.
+            name: how the session calls it.
+        """
+        self.name = name
+        self._agent = agent
+
+    def think(self, position: Position, rng: np.random.Generator) -> Thought:
+        """Search; see Thinker."""
+        from zelkova.agents.branches import read_branches
+
+        action = int(self._agent.act(position.state, None).action[0])
+        game = position.game
+        root = read_branches(self._agent.search, [game.max_legal_actions] + [1] * MOST_THEN)
+        candidates = tuple(
+            Candidate(branch.action, branch.visits, _shares(game, branch), tuple(_main_line(branch)))
+            for branch in root.children
+        )
+        return Thought(action, _shares(game, root), candidates)
+
+
+class LateThinker:
+    """Stands for a thinker that is slow to make, and makes it when it is first needed."""
+
+    def __init__(self, name: str, make: Callable[[], Thinker]) -> None:
+        """Wait.
+
+        Args:
+            name: how the session calls it.
+            make: gives the thinker.
+        """
+        self.name = name
+        self._make = make
+        self._thinker: Thinker | None = None
+
+    def load(self) -> Thinker:
+        """Make the thinker, if that was not done."""
+        if self._thinker is None:
+            self._thinker = self._make()
+        return self._thinker
+
+    def think(self, position: Position, rng: np.random.Generator) -> Thought:
+        """Let the thinker think; see Thinker."""
+        return self.load().think(position, rng)
+
+
+def follow(
+    thinker: Thinker, position: Position, candidate: Candidate, length: int, rng: np.random.Generator
+) -> list[str]:
+    """Write a line of play: a move, what followed it in the search, then a new search a move.
+
+    Args:
+        thinker: plays every seat where the search's own line has ended.
+        position: where the line starts; left as it is.
+        candidate: the first move.
+        length: moves of the line at most; it is shorter where the game ends.
+        rng: for the searches.
+    """
+    here = position.copy()
+    moves: list[str] = []
+    known = [candidate.action, *candidate.then]
+    while len(moves) < length and not here.is_terminal:
+        action = known.pop(0) if known else thinker.think(here, rng).action
+        moves.append(here.action_to_text(action))
+        here.play(action)
+    return moves
+
+
+def _candidates(
+    game: Game, mover: int, actions: NDArray[Any], visits: NDArray[np.int32], q_values: NDArray[np.float32]
+) -> tuple[Candidate, ...]:
+    """Sort the visited actions [k], best first."""
+    order = sorted(range(len(actions)), key=lambda k: (-visits[k], -q_values[k], actions[k]))
+    return tuple(
+        Candidate(int(actions[k]), int(visits[k]), _mover_shares(game, mover, float(q_values[k])))
+        for k in order
+    )
+
+
+def _main_line(branch: "Branch") -> list[int]:
+    """Give the most visited moves after a branch."""
+    line = []
+    while branch.children:
+        branch = branch.children[0]
+        line.append(branch.action)
+    return line
+
+
+def _shares(game: Game, branch: "Branch") -> Shares:
+    return tuple(_share(game, float(value)) for value in branch.value)
+
+
+def _mover_shares(game: Game, mover: int, value: float) -> Shares:
+    """Give the shares that follow from the mover's value: for two players, what one gains the other loses."""
+    share = _share(game, value)
+    if game.num_players == 2:
+        return (share, 1.0 - share) if mover == 0 else (1.0 - share, share)
+    return tuple(share if seat == mover else None for seat in range(game.num_players))
+
+
+def _share(game: Game, value: float) -> float:
+    """Lay a return on 0..1."""
+    low, high = game.return_range
+    return min(max((value - low) / (high - low), 0.0), 1.0)

@@ -1,0 +1,88 @@
+"""How a session says things: percentages, tables of lines, endings. Plain ASCII wherever it can be."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from zelkova.games.game import Position
+from zelkova.play.thinking import Candidate, Shares
+
+MOST_MOVES = 40  # legal moves that are listed without being asked for
+LONGEST_MOVE = 100  # characters that are looked at as a move
+SHOWN = 30  # characters of a person's text that are said back
+WIDTH = 96  # columns of wrapped text
+
+
+def show_input(text: str) -> str:
+    """Say a person's text back: quoted, without control characters, and short."""
+    shown = "".join(sign if sign.isprintable() else "?" for sign in text[:SHOWN])
+    return f"`{shown}{'...' if len(text) > SHOWN else ''}`"
+
+
+def show_share(share: float | None) -> str:
+    """Write a share as a percentage with one decimal; a dash where there is none."""
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def show_shares(shares: Shares) -> str:
+    """Write every known share: player 1 48.2 %, player 2 51.8 %."""
+    known = [(seat, share) for seat, share in enumerate(shares) if share is not None]
+    return ", ".join(f"player {seat + 1} {show_share(share)}" for seat, share in known)
+
+
+def show_moves(moves: Sequence[str], most: int | None = None) -> str:
+    """List moves, wrapped; only a number where there are more than `most`."""
+    if most is not None and len(moves) > most:
+        return f"{len(moves)} legal moves; `moves` lists them"
+    lines, line = [], ""
+    for move in moves:
+        if line and len(line) + 1 + len(move) > WIDTH:
+            lines.append(line)
+            line = ""
+        line = f"{line} {move}" if line else move
+    return "\n".join([*lines, line])
+
+
+def show_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align columns: the first to the left, numbers to the right, the last as it is."""
+    wide = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
+    lines = []
+    for row in rows:
+        cells = [f"{row[0]:<{wide[0]}}", *(f"{row[k]:>{wide[k]}}" for k in range(1, len(wide)))]
+        lines.append("  " + "  ".join([*cells, row[-1]]).rstrip())
+    return lines
+
+
+def show_lines(position: Position, lines: Iterable[tuple[Candidate, list[str]]]) -> list[str]:
+    """Write the best lines as a table: move, visits, each player's share, the line of play."""
+    players = range(position.game.num_players)
+    rows = [["move", "visits", *(f"player {seat + 1}" for seat in players), "line"]]
+    for candidate, moves in lines:
+        shares = [show_share(share) for share in candidate.shares]
+        rows.append([moves[0], str(candidate.visits), *shares, " ".join(moves)])
+    return show_table(rows)
+
+
+def show_ending(position: Position, seats: frozenset[int]) -> str:
+    """Say how the game ended."""
+    returns = [float(value) for value in position.returns]
+    if len(returns) == 1:
+        return f"the game is over: return {returns[0]:g}"
+    winners = [seat for seat, value in enumerate(returns) if value == max(returns)]
+    if len(winners) == len(returns):
+        return "the game is over: a draw"
+    if len(winners) == 1:
+        return f"the game is over: {show_player(winners[0], seats)} wins"
+    return (
+        "the game is over: " + " and ".join(show_player(seat, seats) for seat in winners) + " share the win"
+    )
+
+
+def show_player(seat: int, seats: frozenset[int]) -> str:
+    """Name a player by number, from 1; `you` marks a person who sits alone."""
+    return f"player {seat + 1}" + (" (you)" if seats == {seat} else "")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Give the known word that is nearest, if one is near."""
+    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return near[0] if near else None

@@ -1,0 +1,136 @@
+"""What every metric of a run means: the one source of docs/metrics.md and of the report's tables.
+
+A name is stage/quantity_unit. `N` in a name stands for a number and `NAME` for a player's name.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric in words."""
+
+    unit: str  # of the value
+    meaning: str  # one sentence
+
+
+METRICS = {
+    "round": Metric(
+        "count", "Turns of the wheel so far: self-play, then learning, then, now and then, rating."
+    ),
+    "step": Metric("count", "Optimiser steps so far."),
+    "seconds": Metric("s", "Wall time of the training so far, over all its sessions."),
+    "positions": Metric("count", "Positions that self-play has produced so far."),
+    "games": Metric("count", "Games that self-play has finished so far."),
+    "selfplay/seconds": Metric("s", "Wall time of this round's self-play."),
+    "selfplay/games_per_s": Metric("games/s", "Games finished in this round for each second of self-play."),
+    "selfplay/positions_per_s": Metric(
+        "positions/s", "Positions played in this round for each second of self-play."
+    ),
+    "selfplay/evaluations_per_s": Metric(
+        "evaluations/s",
+        "Positions that the network evaluated for each second of self-play, cache hits left out.",
+    ),
+    "selfplay/network_share": Metric(
+        "0..1", "Share of the self-play's wall time during which at least one evaluation was running."
+    ),
+    "selfplay/cache_hits": Metric(
+        "0..1", "Share of the positions asked for which were answered without the network."
+    ),
+    "selfplay/game_length": Metric("moves", "Mean length of the games that finished in this round."),
+    "selfplay/win_share_seatN": Metric(
+        "0..1", "Share of this round's games that the player of seat N won alone; seat 0 moves first."
+    ),
+    "selfplay/draw_share": Metric("0..1", "Share of this round's games in which the best return was shared."),
+    "learn/loss": Metric(
+        "nats", "Sum of policy and value loss with their weights, which the optimiser lowers."
+    ),
+    "learn/policy_loss": Metric(
+        "nats", "Mean cross-entropy of the network's policy against the search's action weights."
+    ),
+    "learn/policy_entropy": Metric(
+        "nats", "Mean entropy of the network's policy over legal actions; it falls as play becomes decided."
+    ),
+    "learn/policy_target_entropy": Metric(
+        "nats", "Mean entropy of the search's action weights; the policy loss can't go below it."
+    ),
+    "learn/policy_agreement": Metric(
+        "0..1", "Share of positions in which network and search like the same action best."
+    ),
+    "learn/value_loss": Metric(
+        "nats", "Mix of outcome and root-value loss, by the share set for the value target."
+    ),
+    "learn/outcome_loss": Metric(
+        "nats", "Mean cross-entropy of the network's distribution over outcomes against how the game ended."
+    ),
+    "learn/root_value_loss": Metric(
+        "squared share",
+        "Mean squared error of the network's value against the search's root value, summed over the seats.",
+    ),
+    "learn/value_accuracy": Metric(
+        "0..1", "Share of positions in which the likeliest outcome is the one that came."
+    ),
+    "learn/value_error": Metric(
+        "share",
+        "Mean distance of the network's value from its target; a share is of the game's return range.",
+    ),
+    "learn/gradient_norm": Metric("1", "Length of the gradient before it is clipped."),
+    "learn/learning_rate": Metric("1", "Learning rate of the round's last optimiser step."),
+    "learn/seconds": Metric("s", "Wall time of this round's learning."),
+    "learn/samples_per_s": Metric(
+        "samples/s", "Training samples that were learnt from for each second of learning."
+    ),
+    "replay/positions": Metric("count", "Positions in the replay, from which batches are drawn."),
+    "eval/score_NAME": Metric(
+        "0..1",
+        "Mean score against a fixed opponent with colours balanced: a win 1, a draw 0.5 between two players.",
+    ),
+    "eval/elo": Metric(
+        "Elo",
+        "Rating from the games against the fixed opponents; the first, random play by default, is 0.",
+    ),
+    "eval/elo_low": Metric("Elo", "Lower end of the rating's 95 % interval."),
+    "eval/elo_high": Metric("Elo", "Upper end of the rating's 95 % interval."),
+    "eval/seconds": Metric("s", "Wall time of this round's rating games."),
+    "save/seconds": Metric("s", "Wall time of this round's saving of checkpoint and replay."),
+}
+"""Each metric that a training run writes."""
+
+_OPEN = "eval/score_"
+
+
+@cache
+def find_metric(name: str) -> Metric | None:
+    """Find what a metric means; None where it is not one of ours.
+
+    Args:
+        name: as written in metrics.jsonl, such as `eval/score_uct_1000`.
+    """
+    if name.startswith(_OPEN) and len(name) > len(_OPEN):
+        return METRICS["eval/score_NAME"]
+    return METRICS.get(name) or METRICS.get(re.sub(r"seat\d+$", "seatN", name))
+
+
+def show_opponent(name: str) -> str:
+    """Write the opponent of an `eval/score_` metric as players are named: `uct:1000`."""
+    return re.sub(r"^uct_(\d+)$", r"uct:\1", name.removeprefix(_OPEN))
+
+
+def as_markdown() -> str:
+    """Write docs/metrics.md."""
+    lines = [
+        "# Metrics",
+        "",
+        "A run writes one line a round into `metrics.jsonl`: a JSON object of the names below. What was not",
+        "measured in a round is not in its line. `zelkova report RUN` draws them; its tables and this page",
+        "come from one source, `src/zelkova/reports/metrics.py`.",
+        "",
+        "`N` stands for a number, `NAME` for an opponent (`random`, or `uct_1000` for `uct:1000`).",
+        "",
+        "| metric | unit | meaning |",
+        "|---|---|---|",
+    ]
+    lines += [f"| `{name}` | {metric.unit} | {metric.meaning} |" for name, metric in METRICS.items()]
+    return "\n".join(lines) + "\n"

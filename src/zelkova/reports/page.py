@@ -1,0 +1,165 @@
+"""Writes a run as one HTML page that needs nothing else: no network, no script, no font.
+
+Whatever comes from the run's folder is escaped; the board is an image of its own, in which nothing runs; and
+the page forbids the browser to fetch anything.
+"""
+
+import base64
+import os
+import tempfile
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from zelkova.reports.charts import describe, draw_chart
+from zelkova.reports.curves import choose_charts
+from zelkova.reports.metrics import find_metric
+from zelkova.reports.run import Run
+from zelkova.reports.summary import show_size, show_strength, show_value
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1d1f; --soft: #5b6168; --paper: #fdfdfb; --line: #d9dbd6; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8e6e1; --soft: #a3a8ad; --paper: #17191b; --line: #3a3e42; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 72rem; margin: 0 auto; padding: 1.5rem; }
+h1 { margin: 0; font-size: 1.6rem; } h2 { margin: 2rem 0 .6rem; font-size: 1.15rem; }
+.head { display: flex; flex-wrap: wrap; gap: 2rem; align-items: flex-start; } .head > div { flex: 1 1 22rem; }
+.board { width: 15rem; max-width: 100%; } figure { margin: 0; } figcaption, .soft { color: var(--soft); }
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1.2rem; }
+.charts svg { width: 100%; height: auto; display: block; color: var(--ink);
+  stroke-linejoin: round; stroke-linecap: butt; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+code { font-size: .92em; overflow-wrap: anywhere; }
+.note { border-left: 3px solid #d55e00; padding-left: .8rem; }
+"""
+
+
+def write_page(run: Run, path: Path) -> None:
+    """Write the page, whole or not at all.
+
+    Args:
+        run: as read.
+        path: of the file.
+    Raises:
+        OSError: it can't be written.
+    """
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(make_page(run))
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(draft, 0o666 & ~mask)
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def make_page(run: Run) -> str:
+    """Give the page's HTML."""
+    title = escape(f"{run.game}: {run.folder.resolve().name}")
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}</title><style>{_STYLE}</style></head><body>",
+            _head(run, title),
+            _remarks(run),
+            _charts(run),
+            _table(run),
+            _config(run.config),
+            "</body></html>\n",
+        ]
+    )
+
+
+def _head(run: Run, title: str) -> str:
+    """Give the title, the run in a few words, and the board of a game that it played."""
+    strength = "".join(f"<li>{escape(line)}</li>" for line in show_strength(run))
+    words = f"<h1>{title}</h1><p class='soft'>{escape(show_size(run))}</p>"
+    words += f"<ul>{strength}</ul>" if strength else ""
+    return f"<div class='head'><div>{words}</div>{_board(run)}</div>"
+
+
+def _board(run: Run) -> str:
+    """Give the last position of the sample game, with its moves below."""
+    sample = run.sample
+    if sample is None:
+        return ""
+    svg = sample.position._repr_svg_()
+    moves = escape(" ".join(sample.moves))
+    caption = f"<figcaption>a game of self-play ({escape(sample.origin)}): <code>{moves}</code></figcaption>"
+    if svg is None:
+        return f"<figure class='board'>{caption}</figure>"
+    data = base64.b64encode(svg.encode()).decode()
+    alt = escape(f"The last position of a game of {run.game} after {len(sample.moves)} moves", quote=True)
+    image = f'<img width="100%" alt="{alt}" src="data:image/svg+xml;base64,{data}">'
+    return f"<figure class='board'>{image}{caption}</figure>"
+
+
+def _remarks(run: Run) -> str:
+    """Say what could not be read."""
+    return "".join(f"<p class='note'>{escape(remark)}</p>" for remark in run.remarks)
+
+
+def _charts(run: Run) -> str:
+    """Draw the curves."""
+    charts = choose_charts(run)
+    if not charts:
+        return "<h2>Curves</h2><p>This run has no figures yet: its first round is not over.</p>"
+    figures = []
+    for index, chart in enumerate(charts):
+        words = escape(describe(chart), quote=True)
+        svg = draw_chart(chart, f"c{index}").replace("<svg", f'<svg role="img" aria-label="{words}"', 1)
+        figures.append(f"<figure>{svg}</figure>")
+    return "<h2>Curves</h2><div class='charts'>" + "\n".join(figures) + "</div>"
+
+
+def _table(run: Run) -> str:
+    """Give every metric's first and last figure, and what it means."""
+    if not run.rounds:
+        return ""
+    rows = []
+    for name in run.names():
+        values = [value for _, value in run.series(name)]
+        metric = find_metric(name)
+        unit, meaning = (metric.unit, metric.meaning) if metric else ("", "")
+        rows.append(
+            f"<tr><td><code>{escape(name)}</code></td><td>{escape(unit)}</td>"
+            f"<td class='n'>{show_value(values[0])}</td><td class='n'>{show_value(values[-1])}</td>"
+            f"<td class='soft'>{escape(meaning)}</td></tr>"
+        )
+    head = "<tr><th>metric</th><th>unit</th><th>first</th><th>last</th><th>meaning</th></tr>"
+    return f"<h2>Figures</h2><div class='wide'><table>{head}{''.join(rows)}</table></div>"
+
+
+def _config(config: Mapping[str, Any]) -> str:
+    """Give the settings, folded away."""
+    if not config:
+        return ""
+    rows = "".join(
+        f"<tr><td><code>{escape(key)}</code></td><td><code>{escape(value)}</code></td></tr>"
+        for key, value in flatten(config)
+    )
+    return (
+        "<h2>Settings</h2><details><summary>as resolved (config.toml)</summary>"
+        f"<div class='wide'><table>{rows}</table></div></details>"
+    )
+
+
+def flatten(table: Mapping[str, Any], section: str = "") -> list[tuple[str, str]]:
+    """List nested settings as section.key and value, plain keys first."""
+    plain = [(section + key, str(value)) for key, value in table.items() if not isinstance(value, Mapping)]
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            plain += flatten(value, f"{section}{key}.")
+    return plain

@@ -1,0 +1,75 @@
+"""`zelkova arena` as a user meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from zelkova.cli.main import main
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(["arena", *arguments])
+    return int(left.value.code or 0)
+
+
+def test_two_players(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = tmp_path / "figures.json"
+    arguments = ["uct:60", "random", "--game", "tic_tac_toe", "--games", "21", "--json", str(figures)]
+    assert run(*arguments) == 0
+    shown = capsys.readouterr().out
+    assert "uct:60 against random: 22 games" in shown
+    assert "95 %" in shown
+    score, elo = json.loads(figures.read_text())
+    assert (score["name"], elo["name"]) == ("arena/score", "arena/elo")
+    assert 0.7 < score["value"] <= 1.0
+    assert 0 < elo["value"] < 2000
+    assert {key: score["params"][key] for key in ("a", "b", "games")} == {
+        "a": "uct:60",
+        "b": "random",
+        "games": 22,
+    }
+
+
+def test_round_robin_for_three(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = tmp_path / "figures.json"
+    arguments = [
+        "uct:100",
+        "uct:10",
+        "random",
+        "--game",
+        "connect_four_3p",
+        "--games",
+        "12",
+        "--json",
+        str(figures),
+    ]
+    assert run(*arguments) == 0
+    shown = capsys.readouterr().out
+    assert "equals score 33.3%" in shown
+    assert "random is 0" in shown
+    names = [record["name"] for record in json.loads(figures.read_text())]
+    assert names.count("arena/score") == 3
+    assert names.count("arena/rating") == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("uct:10", "random"), "--game"),
+        (("random", "--game", "tic_tac_toe"), "two or more"),
+        (("uct:1x", "random", "--game", "tic_tac_toe"), "uct:N"),
+        (("rnadom", "uct:1", "--game", "tic_tac_toe"), "did you mean `random`"),
+        (("random", "uct:1", "--game", "tic_tac_to"), "did you mean `tic_tac_toe`"),
+        (("random", "random", "uct:1", "--game", "tic_tac_toe"), "twice"),
+    ],
+)
+def test_what_can_not_be_played_is_one_message(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
