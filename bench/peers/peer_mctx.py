@@ -39,7 +39,7 @@ def prepare_search(params: dialogue.Params) -> dialogue.Job | None:
 
     state = jnp.arange(trees, dtype=jnp.int32)
     is_lone = trees == 1 and params["policy"] == "puct"  # there a generator of its own was faster
-    keys = [jax.random.PRNGKey(0, impl="unsafe_rbg" if is_lone else "threefry2x32")]
+    keys = [jax.random.key(0, impl="unsafe_rbg" if is_lone else "threefry2x32")]
 
     def work() -> int:
         keys[0] = jax.random.split(keys[0])[0]
