@@ -23,8 +23,9 @@ from torch import nn
 from zelkova import games
 from zelkova.games import Game
 from zelkova.learning.config import LearningConfig
+from zelkova.learning.config import Precision as TrainingPrecision
 from zelkova.learning.learner import Learner
-from zelkova.networks.inference import make_engine
+from zelkova.networks.inference import Precision, make_engine
 from zelkova.networks.speed import SpeedConfig, count_flops, random_network, run_side_by_side
 from zelkova.networks.weights import write_atomically
 from zelkova.replay.targets import OutcomeSpec, Targets
@@ -36,6 +37,7 @@ Record = dict[str, Any]
 GAMES = ("connect_four", "othello")
 LIMIT_S = 400.0  # of the whole run, leaving time to start and to write
 SHARES = {"inference": 0.35, "selfplay": 0.35, "training": 0.30}
+TRAINING_PRECISIONS: tuple[TrainingPrecision, ...] = ("float32", "bfloat16")
 TOLERANCE = {"float32": 2e-3, "float16": 0.02, "bfloat16": 0.06}  # of a probability, from float32 on the CPU
 
 
@@ -48,7 +50,9 @@ class Plan:
         self.batches = [8] if is_tiny else [256, 1024, 4096]
         self.seconds = 0.02 if is_tiny else 0.5  # of a measurement
         self.limit = 3600.0 if is_tiny else LIMIT_S  # tiny sizes are never cut short
-        self.precisions = ["float32"] if device == "cpu" else ["float16", "bfloat16", "float32"]
+        self.precisions: tuple[Precision, ...] = ("float16", "bfloat16", "float32")
+        if device == "cpu":
+            self.precisions = ("float32",)
 
     def until(self, section: str) -> float:
         """Give the time at which a section takes no new size."""
@@ -139,7 +143,7 @@ def inference(plan: Plan, wrong: list[str]) -> Iterator[Record]:
 def infer_one(
     plan: Plan,
     game: Game,
-    size: tuple[int, int, int, str],
+    size: tuple[int, int, int, Precision],
     wrong: list[str],
     flops: float,
     planes: np.ndarray,
@@ -156,7 +160,7 @@ def infer_one(
             max_batch=batch,
             precision=precision,
             kind="torch",
-        )  # type: ignore[arg-type]
+        )
         for _ in range(2)
     ]
     error = check_answers(game, module, planes, engines[0])
@@ -243,13 +247,13 @@ def training(plan: Plan, wrong: list[str]) -> Iterator[Record]:
     planes, targets = planes_for(game, batch), draw_targets(game, batch)
     spec = OutcomeSpec(game.num_players, game.return_range, game.view, game.has_draws)
     for channels, blocks in plan.networks:
-        for precision in ("float32", "bfloat16"):
+        for precision in TRAINING_PRECISIONS:
             for is_compiled in (False,) if plan.is_tiny else (False, True):
                 if time.monotonic() > until:
                     say("training: out of time, larger sizes are left out")
                     return
                 module = network_for(game, channels, blocks)
-                config = LearningConfig(batch_size=batch, precision=precision, warmup_steps=1)  # type: ignore[arg-type]
+                config = LearningConfig(batch_size=batch, precision=precision, warmup_steps=1)
                 learner = Learner(module, config, spec, plan.device)
                 if is_compiled:
                     learner.network.compile()
