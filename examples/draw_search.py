@@ -8,7 +8,7 @@ from pathlib import Path
 
 from zelkova.agents.branches import Branch, read_branches
 from zelkova.agents.load import load_agent
-from zelkova.games.position import Position
+from zelkova.games import Position
 from zelkova.reports.picture import Node, draw_tree_picture
 
 WIDTHS = (4, 2, 2)

@@ -24,6 +24,14 @@ T = TypeVar("T")
 
 GENERAL_PRESET = "alphazero"  # for games which have no preset of their own
 SIZES = ("tiny", "small", "base")
+FIXED = (  # what a run's weights and games in play depend on
+    ("seed",),
+    ("game",),
+    ("network",),
+    ("selfplay", "games"),
+    ("selfplay", "groups"),
+    ("learning", "optimizer"),
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,36 @@ class RunConfig:
             raise ConfigError(f"seed must be 0 or more; given: {self.seed}")
 
 
+def refuse_changes(saved: str, config: RunConfig, path: Path) -> None:
+    """Refuse settings that a run can't change on its way.
+
+    Args:
+        saved: the settings of its checkpoint, as TOML.
+        config: those to go on with.
+        path: where they were read, for the message.
+    Raises:
+        ConfigError: names the setting, what it was and what it is.
+    """
+    before = settings.parse_toml(saved, "the checkpoint")
+    now = settings.parse_toml(settings.to_toml(config), str(path))
+    for table in (before, now):
+        if table["game"]["name"].endswith(".py"):
+            table["game"]["name"] = Path(table["game"]["name"]).name  # the file may have moved
+    for keys in FIXED:
+        old: Any = before
+        new: Any = now
+        for key in keys:
+            old, new = old[key], new[key]
+        if isinstance(old, dict) and old != new:
+            key = next(key for key in {**old, **new} if old.get(key) != new.get(key))
+            keys, old, new = (*keys, key), old.get(key), new.get(key)
+        if old != new:
+            raise ConfigError(
+                f"`{'.'.join(keys)}` was {old!r} when this run was trained and is {new!r} now, and it can't"
+                f" change; next: set it back (in {path}, or without --set), or begin a new run"
+            )
+
+
 def preset_names() -> tuple[str, ...]:
     """Give the names of the presets that come with the package."""
     files = importlib.resources.files("zelkova").joinpath("presets").iterdir()
@@ -91,7 +129,11 @@ def load_config(source: str, overrides: Sequence[str] = (), kind: type[Any] = Ru
         overlay = settings.merge(overlay, nested)
     table = _apply_size(table, overlay.get("size"), source)
     table.setdefault("preset", source)
-    return settings.build(kind, settings.merge(table, overlay))
+    config = settings.build(kind, settings.merge(table, overlay))
+    if isinstance(config, RunConfig) and config.game.name.endswith(".py"):  # a run may go on from anywhere
+        game = dataclasses.replace(config.game, name=str(Path(config.game.name).resolve()))
+        return dataclasses.replace(config, game=game)
+    return config
 
 
 def find_source(source: str) -> dict[str, Any]:

@@ -9,7 +9,6 @@ that was killed and resumed goes on exactly as one that was never stopped.
 """
 
 import dataclasses
-import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,13 +21,15 @@ from zelkova import games, settings
 from zelkova.agents import kernels
 from zelkova.agents.agent import Agent
 from zelkova.agents.load import CHECKPOINTS, describe
-from zelkova.config import RunConfig
+from zelkova.config import RunConfig, refuse_changes
+from zelkova.errors import CheckpointError
 from zelkova.evaluation.players import SearchPlayer
 from zelkova.evaluation.rating import Gauntlet
-from zelkova.learning.checkpoint import Checkpoint, CheckpointStore, remove_leftovers
+from zelkova.learning.checkpoint import Checkpoint, CheckpointStore, make_folder, remove_leftovers
 from zelkova.learning.chunks import ChunkStore
 from zelkova.learning.learner import Learner, use_one_thread
-from zelkova.learning.schedule import steps_due
+from zelkova.learning.metrics_log import MetricsLog
+from zelkova.learning.schedule import Limits, steps_due
 from zelkova.networks.build import build_network
 from zelkova.networks.inference import make_engine, resolve_device
 from zelkova.networks.weights import write_atomically
@@ -37,10 +38,12 @@ from zelkova.replay.episode import Episode
 from zelkova.replay.symmetry import Symmetries
 from zelkova.replay.targets import OutcomeSpec, make_targets
 from zelkova.selfplay.selfplay import SelfPlay
+from zelkova.selfplay.summary import describe_games, write_games
 
 Metrics = dict[str, float]
 
-METRICS = "metrics.jsonl"
+CONFIG = "config.toml"
+SAMPLES = 3  # games written as text with each checkpoint
 
 
 class Wheel:
@@ -81,12 +84,16 @@ class Wheel:
             )
             for _ in range(config.selfplay.groups)
         ]
-        cache = config.selfplay.cache_positions
-        agents = [Agent(game, engine, config.search, batch=share, cache=cache) for engine in self.engines]
-        self.selfplay = SelfPlay(game, agents, config.selfplay, config.seed)
+        self.selfplay = SelfPlay(game, list(self.engines), config.search, config.selfplay, config.seed)
         self.round = 0
         self.games = 0
+        self.is_abandoned = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="learning")
+
+    @property
+    def steps_due(self) -> int:
+        """Optimiser steps that the positions so far pay for, less those taken; 0 or more."""
+        return steps_due(self.config.learning, self.buffer.total_added, self.learner.steps)
 
     def turn(self) -> tuple[Metrics, list[Episode]]:
         """Turn once: play a round and learn from the rounds before at the same time; then hand weights on.
@@ -96,19 +103,27 @@ class Wheel:
 
         Returns:
             figures of the round (docs/metrics.md) and its finished games.
+        Raises:
+            ZelkovaError: a game breaks its promises, or learning diverged. Whatever is raised, the threads
+                leave within a move and an optimiser step, and the wheel is of no more use.
         """
         asked, evaluated = self.selfplay.counts()
         seconds, busy = self.selfplay.seconds, self.selfplay.busy_seconds
         learning = self._pool.submit(self._learn)
         try:
             episodes = self.selfplay.play_round()
-        finally:
             learned, steps = learning.result()
+        except BaseException:
+            self.is_abandoned = True
+            self.selfplay.abandon()
+            raise
         for episode in episodes:
             self.buffer.add(episode)
         self.games += len(episodes)
         if steps:
             self.load_engines()
+        else:  # a resumed run begins its next round with empty caches, too
+            self.selfplay.forget()
         self.round += 1
         played = self.selfplay.seconds - seconds
         now_asked, now_evaluated = self.selfplay.counts()
@@ -121,7 +136,7 @@ class Wheel:
             "selfplay/network_share": (self.selfplay.busy_seconds - busy) / played,
             "selfplay/cache_hits": 1.0 - (now_evaluated - evaluated) / max(now_asked - asked, 1),
             "replay/positions": float(len(self.buffer)),
-            **_describe_games(episodes, self.game),
+            **describe_games(episodes),
             **learned,
         }
         return metrics, episodes
@@ -139,13 +154,14 @@ class Wheel:
         self.selfplay.close()
 
     def _learn(self) -> tuple[Metrics, int]:
-        """Take the steps that the replay pays for; give their mean figures and how many there were."""
+        """Take the optimiser steps that are due; give their mean figures and how many there were."""
         start = time.perf_counter()
         use_one_thread()
-        learning = self.config.learning
-        steps = steps_due(learning, self.buffer.total_added, self.learner.steps) if len(self.buffer) else 0
+        steps = self.steps_due if len(self.buffer) else 0
         sums: Metrics = {}
         for _ in range(steps):
+            if self.is_abandoned:
+                break
             for name, value in self.learn_once().items():
                 sums[name] = sums.get(name, 0.0) + value
         spent = time.perf_counter() - start
@@ -156,10 +172,21 @@ class Wheel:
         }, steps
 
     def load_engines(self) -> None:
-        """Hand the learner's acting weights to self-play."""
+        """Hand the learner's acting weights to self-play.
+
+        Raises:
+            CheckpointError: their answers are no finite numbers.
+        """
         for engine in self.engines:
             engine.load(self.learner.acting_network.eval())
         self.selfplay.forget()
+        answers = self.engines[0].evaluate(self.observe(self.selfplay.groups[0].states))
+        if not all(np.isfinite(answer).all() for answer in answers):
+            raise CheckpointError(
+                f"learning diverged: after step {self.learner.steps} the network's answers are no finite"
+                f" numbers; next: resume with a lower rate, --set learning.learning_rate=... (it is"
+                f" {self.config.learning.learning_rate:g})"
+            )
 
     def new_buffer(self) -> ReplayBuffer:
         """Make an empty replay for this game."""
@@ -181,54 +208,40 @@ class Wheel:
         return planes
 
 
-def _describe_games(episodes: list[Episode], game: games.Game) -> Metrics:
-    """Say how long games were and which seats won."""
-    if not episodes:
-        return {}
-    returns = np.stack([episode.returns for episode in episodes])
-    best = returns.max(axis=1, keepdims=True)
-    shared = (returns == best).sum(axis=1) > 1
-    wins = (returns == best) & ~shared[:, None]
-    figures = {"selfplay/game_length": float(np.mean([len(episode) for episode in episodes]))}
-    if game.num_players > 1:
-        figures |= {
-            f"selfplay/win_share_seat{seat}": float(wins[:, seat].mean()) for seat in range(game.num_players)
-        }
-        figures["selfplay/draw_share"] = float(shared.mean())
-    return figures
-
-
 class Run:
     """A run's folder: the wheel, and all of it that is kept on disk.
 
-    config.toml, metrics.jsonl (one object a round), checkpoints/, replay/ (the window's games).
+    config.toml, metrics.jsonl (one object a round), checkpoints/, replay/ (the window's games), games/ (a few
+    of them as text).
     """
 
     def __init__(self, config: RunConfig, folder: Path) -> None:
-        """Set the wheel up; nothing is written yet.
-
-        Args:
-            config: the run's settings.
-            folder: where the run lives; its lock is held by the caller.
-        """
+        """Set the wheel up in a folder whose lock the caller holds; nothing is written yet."""
         self.config, self.folder = config, folder
         self.wheel = Wheel(config)
         self.checkpoints = CheckpointStore(
             folder / CHECKPOINTS, config.checkpoint.keep, config.checkpoint.milestone_rounds
         )
         self.chunks = ChunkStore(folder / "replay")
+        self.log = MetricsLog(folder)
         self.seconds = 0.0  # of wall time so far, over all sessions
         self.last_metrics: Metrics = {}  # of the last round of this session
-        self._games: list[Episode] = []  # since the last checkpoint
+        self.saved_round = -1  # of the checkpoint that a kill now would go back to
+        self._games: list[Episode] = []  # since that checkpoint
         self._rater: tuple[Gauntlet, SearchPlayer] | None = None
 
     def begin(self) -> None:
         """Write the settings and the checkpoint of round 0.
 
         Raises:
-            CheckpointError: the folder can't be written.
+            CheckpointError: the folder can't be written, or holds parts of another run.
         """
-        write_atomically(self.folder / "config.toml", settings.to_toml(self.config).encode())
+        for path in (self.checkpoints.folder, self.chunks.folder, self.log.path):
+            if path.is_file() or (path.is_dir() and any(path.iterdir())):
+                raise CheckpointError(
+                    f"{path} is left from another run; next: give another folder with --out, or remove it"
+                )
+        self._save_config()
         self.save()
 
     def resume(self) -> list[str]:
@@ -238,27 +251,46 @@ class Run:
             what was passed over, a message each.
         Raises:
             CheckpointError: there is none to go on from.
+            ConfigError: a setting was changed that weights or games in play depend on.
         """
         for place in (self.checkpoints.folder, self.chunks.folder):
             remove_leftovers(place)
+        if (
+            not self.checkpoints.numbers() and not self.log.path.exists()
+        ):  # killed before its first checkpoint
+            self.begin()
+            return []
         found = self.checkpoints.newest_intact(self._take_over)
-        self._drop_metrics_after(self.wheel.round)
+        self.log.drop_after(self.wheel.round)
+        self._save_config()
         return list(found.refused)
+
+    def _save_config(self) -> None:
+        write_atomically(self.folder / CONFIG, settings.to_toml(self.config).encode())
 
     def _take_over(self, checkpoint: Checkpoint) -> None:
         """Put a checkpoint's state into every stage.
 
         Raises:
-            CheckpointError: it does not fit, or its replay is gone.
+            CheckpointError: it is incomplete, does not fit, or its replay is gone.
+            ConfigError: a setting was changed that it depends on.
         """
         wheel, extra = self.wheel, checkpoint.extra
-        buffer = wheel.new_buffer()
-        self.chunks.fill(buffer, checkpoint.number, checkpoint.replay_total)
-        wheel.learner.load_state(checkpoint.learner)
-        wheel.buffer = buffer
-        wheel.rng = checkpoint.generators["learning"]
-        wheel.selfplay.set_state(dict(checkpoint.arrays), extra["selfplay"])
-        wheel.round, wheel.games, self.seconds = checkpoint.number, extra["games"], extra["seconds"]
+        try:
+            refuse_changes(checkpoint.description["config"], self.config, self.folder / CONFIG)
+            generator, texts = checkpoint.generators["learning"], extra["selfplay"]
+            counts = int(extra["games"]), float(extra["seconds"])
+            buffer = wheel.new_buffer()
+            self.chunks.fill(buffer, checkpoint.number, checkpoint.replay_total)
+            wheel.learner.load_state(checkpoint.learner)
+            wheel.selfplay.set_state(dict(checkpoint.arrays), texts)
+        except (KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"checkpoint {checkpoint.number} is incomplete: it lacks {error}"
+            ) from error
+        wheel.buffer, wheel.rng = buffer, generator
+        wheel.round, (wheel.games, self.seconds) = checkpoint.number, counts
+        self.saved_round = checkpoint.number
         wheel.load_engines()
 
     def save(self) -> None:
@@ -268,26 +300,32 @@ class Run:
             CheckpointError: no space or no permission; every older checkpoint is still there.
         """
         wheel = self.wheel
+        self.chunks.drop_after(self.saved_round)
         if self._games:
             recorded = sum(episode.num_recorded for episode in self._games)
             self.chunks.save(wheel.round, self._games, wheel.buffer.total_added - recorded)
         arrays, texts = wheel.selfplay.state()
-        state = wheel.learner.state()
         acting = "ema." if self.config.learning.ema_decay > 0.0 else "network."
+        description = describe(wheel.game, self.config.network, self.config.search, acting)
         self.checkpoints.save(
             Checkpoint(
                 number=wheel.round,
-                learner=state,
+                learner=wheel.learner.state(),
                 replay_first=wheel.buffer.first,
                 replay_total=wheel.buffer.total_added,
-                description=describe(wheel.game, self.config.network, self.config.search, acting),
+                description={**description, "config": settings.to_toml(self.config)},
                 generators={"learning": wheel.rng},
                 arrays=arrays,
                 extra={"selfplay": texts, "games": wheel.games, "seconds": self.seconds},
             )
         )
+        self.checkpoints.set_aside_after(wheel.round)
         self.chunks.prune(self.checkpoints.replay_first())
-        self._games = []
+        if self._games:
+            make_folder(self.folder / "games")
+            samples = write_games(wheel.game, self._games[:SAMPLES])
+            write_atomically(self.folder / "games" / f"{wheel.round:08d}.txt", samples.encode())
+        self.saved_round, self._games = wheel.round, []
 
     def turn(self) -> Metrics:
         """Turn the wheel once; rate and save when it is time. Gives the round's figures."""
@@ -307,8 +345,7 @@ class Run:
             **figures,
         }
         self.last_metrics = metrics
-        with (self.folder / METRICS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({name: round(value, 6) for name, value in metrics.items()}) + "\n")
+        self.log.append(metrics)
         if self.wheel.round % self.config.checkpoint.every_rounds == 0:
             self.save()
         return metrics
@@ -326,55 +363,30 @@ class Run:
             )
             batch = min(rating.games, wheel.engines[0].max_batch)
             agent = Agent(wheel.game, wheel.engines[0], search, batch=batch)
-            self._rater = (
-                Gauntlet(wheel.game, rating, self.config.seed, threads=2),
-                SearchPlayer(agent, "this"),
-            )
+            gauntlet = Gauntlet(wheel.game, rating, self.config.seed, threads=2)
+            self._rater = gauntlet, SearchPlayer(agent, "this")
         gauntlet, player = self._rater
         return {**gauntlet.rate(player), "eval/seconds": time.perf_counter() - start}
-
-    def _drop_metrics_after(self, number: int) -> None:
-        """Keep of metrics.jsonl the rounds up to a number; they will be written again."""
-        path = self.folder / METRICS
-        kept = []
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-            try:
-                if json.loads(line)["round"] <= number:
-                    kept.append(line)
-            except (ValueError, KeyError, TypeError):
-                continue  # cut short by a kill
-        write_atomically(path, "".join(f"{line}\n" for line in kept).encode())
-
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """When a session of training ends; the first that is reached counts, none means never."""
-
-    minutes: float | None = None  # of this session's wall time
-    steps: int | None = None  # optimiser steps, over all sessions
 
 
 def train(
     run: Run, limits: Limits, watch: Callable[[Metrics, float], None], is_stopped: Callable[[], bool]
 ) -> None:
-    """Turn the wheel until a limit is reached, then rate and save.
+    """Turn the wheel until a limit is reached, then save.
 
     Args:
         run: begun or resumed.
         limits: when to stop.
         watch: called after each round with its figures and the share done, 0..1 (0 without a limit).
-        is_stopped: asked after each round.
+        is_stopped: asked before each round.
     Raises:
         CheckpointError: a checkpoint can't be written; the older ones are intact.
     """
     start, first_step = time.monotonic(), run.wheel.learner.steps
-    done = 0.0
+    done = limits.share_done(0.0, first_step, first_step)
     while done < 1.0 and not is_stopped():
         metrics = run.turn()
-        if limits.minutes is not None:
-            done = (time.monotonic() - start) / (60.0 * limits.minutes)
-        if limits.steps is not None:
-            done = max(done, (run.wheel.learner.steps - first_step) / max(limits.steps - first_step, 1))
-        watch(metrics, min(done, 1.0))
-    if run.wheel.round % run.config.checkpoint.every_rounds:
+        done = limits.share_done(time.monotonic() - start, run.wheel.learner.steps, first_step)
+        watch(metrics, done)
+    if run.saved_round < run.wheel.round:
         run.save()

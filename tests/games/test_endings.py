@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from zelkova import games
-from zelkova.games.game import Game
-from zelkova.games.position import Position
+from zelkova.games.game import Game, Position
 from zelkova.games.single import CompiledRules
 
 

@@ -34,7 +34,9 @@ def make_learner() -> Callable[..., Learner]:
         network = build_network(NetworkConfig(channels=8, blocks=1), (2, 3, 4), 5, players, True)
         low = -1.0 if players == 2 else 0.0
         return Learner(
-            network, LearningConfig(**{"batch_size": 16, "precision": "float32", **settings}), OutcomeSpec(players, (low, 1.0))
+            network,
+            LearningConfig(**{"batch_size": 16, "precision": "float32", **settings}),
+            OutcomeSpec(players, (low, 1.0)),
         )
 
     return build

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zelkova import games
-from zelkova.games.position import Position
+from zelkova.games.game import Position
 from zelkova.play.session import ALIASES, COMMANDS, Session, Table
 from zelkova.play.thinking import Candidate, RandomThinker, Thought, UctThinker
 

@@ -10,7 +10,7 @@ from zelkova.search.batch import BatchSearch, draw_noise
 from zelkova.search.config import SearchConfig
 from zelkova.search.model import SearchResult
 
-__all__ = ["Agent", "SearchResult"]
+__all__ = ["Agent", "SearchConfig", "SearchResult"]
 
 
 class Agent:

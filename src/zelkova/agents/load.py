@@ -7,7 +7,7 @@ from typing import Any
 
 from zelkova import games
 from zelkova.agents.agent import Agent
-from zelkova.errors import CheckpointError, ZelkovaError
+from zelkova.errors import CheckpointError, ConfigError, ZelkovaError, hint
 from zelkova.networks.build import build_network
 from zelkova.networks.config import NetworkConfig
 from zelkova.networks.inference import make_engine, resolve_device
@@ -47,7 +47,7 @@ def find_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any], dict[str, s
     place = Path(path)
     if place.is_file():
         return (place, *load_weights(place))
-    files = sorted((place / CHECKPOINTS).glob("*.safetensors"), reverse=True)
+    files = sorted((place / CHECKPOINTS).glob("[0-9]" * 8 + ".safetensors"), reverse=True)
     refused = []
     for file in files:
         try:
@@ -56,7 +56,7 @@ def find_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any], dict[str, s
             refused.append(str(error))
     if refused:
         raise CheckpointError(f"no checkpoint of {place} can be read: " + "; ".join(refused))
-    what = f"has no {CHECKPOINTS}/*.safetensors" if place.is_dir() else "does not exist"
+    what = f"has no {CHECKPOINTS}/NNNNNNNN.safetensors" if place.is_dir() else "does not exist"
     raise CheckpointError(f"{place} {what}; allowed: a run's folder or a checkpoint; next: zelkova train")
 
 
@@ -82,22 +82,28 @@ def load_agent(
         **search: other fields of SearchConfig to change.
     Raises:
         CheckpointError: the file is missing, damaged or foreign.
+        ConfigError: a search setting is unknown or out of range.
         GameError: the game that it names can't be loaded.
     """
+    unknown = [name for name in search if name not in SearchConfig.__dataclass_fields__]
+    if unknown:
+        raise ConfigError(
+            f"unknown search setting `{unknown[0]}`; {hint(unknown[0], SearchConfig.__dataclass_fields__)}"
+        )
+    if num_simulations is not None:
+        search["num_simulations"] = num_simulations
     file, tensors, words = find_checkpoint(path)
     try:
         game = games.load(words["game"], json.loads(words["game_options"]))
         network = NetworkConfig(**json.loads(words["network"]))
         kept = {**json.loads(words["search"]), "gumbel_scale": 0.0, "dirichlet_fraction": 0.0, **search}
-        prefix = words["acting"]
+        config, prefix = SearchConfig(**kept), words["acting"]
     except ZelkovaError:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(
             f"{file} does not describe an agent ({error!r}); next: name a run's checkpoint"
         ) from error
-    if num_simulations is not None:
-        kept["num_simulations"] = num_simulations
     module = build_network(
         network, game.observation_shape, game.num_actions, game.num_players, game.has_draws
     )
@@ -107,4 +113,4 @@ def load_agent(
     engine = make_engine(
         module.eval(), game.observation_shape, device=place, max_batch=batch, threads=threads
     )
-    return Agent(game, engine, SearchConfig(**kept), batch=batch, cache=cache)
+    return Agent(game, engine, config, batch=batch, cache=cache)

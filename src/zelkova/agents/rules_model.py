@@ -4,7 +4,7 @@ Values leave this room as absolute players, whatever view the network takes.
 """
 
 import time
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class RulesModel:
         if num_trees < 1 or num_nodes < 1 or num_leaves < 1 or cache < 0:
             raise ConfigError(
                 f"sizes {num_trees} trees, {num_nodes} nodes, {num_leaves} leaves, cache {cache};"
-                " allowed: 1 or more, and a cache of 0 or more"
+                " allowed: 1 or more, cache 0 or more"
             )
         self.game, self.engine = game, engine
         self.num_trees, self.num_nodes, self.num_leaves = num_trees, num_nodes, num_leaves
@@ -102,7 +102,7 @@ class RulesModel:
         self._cache_value = np.zeros((size, players), np.float32)
         self.asked = 0  # positions that needed an evaluation
         self.evaluated = 0  # positions that the network was given
-        self.busy: list[tuple[float, float]] = []  # start and end of every call of the network, seconds
+        self.busy: list[tuple[float, float]] | None = None  # start and end of the network's calls, if kept
 
     def forget(self) -> None:
         """Empty the evaluation cache; call it when the network has new weights."""
@@ -144,16 +144,8 @@ class RulesModel:
     ) -> Evaluation:
         """Play, look up, ask the network for the rest, file its answers."""
         native, rows = self.game.native, len(target)
-        whole = self._answer
-        out = Evaluation(
-            whole.reward[:rows],
-            whole.discount[:rows],
-            whole.actions[:rows],
-            whole.count[:rows],
-            whole.prior_logits[:rows],
-            whole.value[:rows],
-            whole.to_play[:rows],
-        )
+        cut: tuple[Any, ...] = tuple(array[:rows] for array in self._answer)
+        out = Evaluation(*cut)
         kernels.play_rows(
             native.step, native.is_terminal, native.legal_actions, native.returns, self.states, self._seats,
             source, target, played, out.reward, out.discount, out.actions, out.count, out.to_play,
@@ -162,20 +154,30 @@ class RulesModel:
             position_keys(self.game, self.states, target, self._keys)
         listed = kernels.look_up(
             target, out.discount, out.count, self._keys, self._cache_keys, self._cache_status,
-            self._cache_count, self._cache_logits, self._cache_value, self._cache_owner, out.prior_logits, out.value,
-            self._slots, self._twins, self._pending,
+            self._cache_count, self._cache_logits, self._cache_value, self._cache_owner, out.prior_logits,
+            out.value, self._slots, self._twins, self._pending,
         )  # fmt: skip
         self.asked += int(np.count_nonzero(out.discount[target >= 0]))
         if listed:
             pending, planes = self._pending[:listed], self._planes[:listed]
             kernels.observe_rows(native.observe, self.states, target, pending, planes)
-            start = time.perf_counter()
-            logits, outcomes = self.engine.evaluate(planes)
-            self.busy.append((start, time.perf_counter()))
+            logits, outcomes = self._ask(planes)
             self.evaluated += listed
+            values = absolute_values(self.game, outcomes, out.to_play[pending])
             kernels.file_answers(
-                pending, logits, absolute_values(self.game, outcomes, out.to_play[pending]), out.actions,
-                out.count, self._slots[:rows], self._twins[:rows], self._cache_status, self._cache_logits,
-                self._cache_value, out.prior_logits, out.value,
+                pending, logits, values, out.actions, out.count, self._slots[:rows], self._twins[:rows],
+                self._cache_status, self._cache_logits, self._cache_value, out.prior_logits, out.value,
             )  # fmt: skip
         return out
+
+    def _ask(self, planes: Floats) -> tuple[Floats, Floats]:
+        """Ask the network; where it fails, nothing in the cache waits for its answer any more."""
+        start = time.perf_counter()
+        try:
+            answer = self.engine.evaluate(planes)
+        except BaseException:
+            self.forget()
+            raise
+        if self.busy is not None:
+            self.busy.append((start, time.perf_counter()))
+        return answer

@@ -3,8 +3,8 @@
 A subcommand is one module beside this one with one function of the same name, and one line in `COMMANDS`.
 The module is imported only when its command is run, so `zelkova --help` stays quick.
 
-Exit codes: 0 done, 1 a fault of the program, 2 something the user can mend, 130 interrupted, 141 the
-reader of the output went away.
+Exit codes: 0 done (or stopped by one Ctrl-C, all saved), 1 a fault of the program, 2 something the user can
+mend, 130 interrupted, 141 the reader of the output went away.
 """
 
 import importlib
@@ -25,6 +25,7 @@ COMMANDS = {
     "games": "list the games that come with the package",
     "play": "play against a run or a reference opponent in the terminal",
     "report": "write a run's curves and figures into one HTML file",
+    "bench": "measure the speed of every stage beside limits and peers",
 }
 """Name of each subcommand, which is the name of its module and function, and what it does."""
 

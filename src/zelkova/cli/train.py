@@ -1,6 +1,9 @@
 """`zelkova train`: raise an agent, or go on with a run."""
 
+import os
+import shlex
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +18,7 @@ from zelkova.errors import ConfigError
 
 if TYPE_CHECKING:
     from zelkova.config import RunConfig
+    from zelkova.learning.schedule import Limits
     from zelkova.train import Run
 
 SHOWN = {  # what the progress line shows of a round
@@ -36,19 +40,28 @@ class Stop:
         if self.is_asked:
             raise KeyboardInterrupt
         self.is_asked = True
-        console.note("\nstopping: this round is finished and saved first; once more stops at once")
+        text = "\nstopping: this round is finished and saved first; once more stops at once\n"
+        try:  # past the stream's buffer, which the interrupted code may be writing to
+            os.write(sys.stderr.fileno(), text.encode())
+        except (OSError, ValueError):
+            pass
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """Listen to Ctrl-C and to SIGTERM while the block lasts."""
+    """Listen to Ctrl-C and to SIGTERM while the block lasts.
+
+    Once a stop was asked for and all is saved, another one has nothing left to stop: it is not heard.
+    """
     stop = Stop()
     before = {number: signal.signal(number, stop.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    is_finished = False
     try:
         yield stop
+        is_finished = stop.is_asked
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if is_finished else handler)
 
 
 def train(
@@ -57,12 +70,10 @@ def train(
         typer.Argument(metavar="PRESET|GAME|FILE", help="A preset, a game, or a .toml or .py file."),
     ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with this run's folder.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of a new run; runs/PRESET where not given.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of a new run; runs/NAME where not given.")] = None,
     minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop after so many minutes.")] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many optimiser steps in all.")
+        int | None, typer.Option(min=1, help="Stop at the round that reaches so many optimiser steps in all.")
     ] = None,
     overrides: Overrides = None,
     seed: Seed = None,
@@ -70,22 +81,27 @@ def train(
     device: Device = None,
     json: Json = None,
 ) -> None:
-    """Raise an agent from the rules and results alone. Ctrl-C saves and says how to go on."""
+    """Raise an agent from the rules and results alone.
+
+    Ctrl-C (or SIGTERM) once: the round is finished and saved, exit code 0. Twice: stops at once, exit code
+    130, and the last checkpoint is intact. Either way --resume RUN goes on exactly.
+    """
     from zelkova.cli.figures import Figures
+    from zelkova.learning.schedule import Limits
 
     if (source is None) == (resume is None):
         raise ConfigError("give either a preset, game or file to begin with, or --resume RUN to go on")
+    limits = Limits(minutes, steps)
     given = as_overrides(overrides, seed=seed, size=size, device=device)
     with Figures(json) as figures, open_run(source, resume, out, given) as run:
         wheel = run.wheel
-        console.note(
-            f"{wheel.game.name} on {wheel.device} ({wheel.device_reason}), network by {wheel.engines[0].name}"
-        )
+        where = f"{wheel.device} ({wheel.device_reason})"
+        console.note(f"{wheel.game.name} on {where}, network by {wheel.engines[0].name}")
         console.note(
             "compiling what this machine has not compiled yet: a minute at the first start, then nothing"
         )
         wheel.warm_up()
-        spend(run, minutes, steps)
+        spend(run, limits)
         for name, value in run.last_metrics.items():
             figures.add(name if "/" in name else f"train/{name}", value, run=str(run.folder))
 
@@ -93,7 +109,7 @@ def train(
 @contextmanager
 def open_run(
     source: str | None, resume: Path | None, out: Path | None, overrides: list[str]
-) -> "Iterator[Run]":
+) -> Iterator["Run"]:
     """Begin a run or go on with one, alone in its folder.
 
     Raises:
@@ -117,13 +133,9 @@ def open_run(
     else:
         assert source is not None
         config = load_config(source, overrides)
-        folder = out or free_folder(Path("runs") / Path(config.preset).stem)
-        if (folder / "config.toml").exists():
-            raise ConfigError(
-                f"{folder} holds a run already; next: zelkova train --resume {folder}, or another --out"
-            )
+        folder = out or free_folder(Path("runs") / name_run(config))
     make_folder(folder)
-    with RunLock(folder), built(config, folder) as run:
+    with RunLock(folder), built(config, folder, is_new=resume is None) as run:
         if resume is None:
             run.begin()
         else:
@@ -134,8 +146,14 @@ def open_run(
 
 
 @contextmanager
-def built(config: "RunConfig", folder: Path) -> "Iterator[Run]":
-    """Set a run up and let its threads go at the end."""
+def built(config: "RunConfig", folder: Path, *, is_new: bool) -> Iterator["Run"]:
+    """Set a run up and let its threads go at the end.
+
+    Raises:
+        ConfigError: a new run is to begin where there is one already.
+    """
+    if is_new and (folder / "config.toml").exists():
+        raise ConfigError(f"{folder} holds a run already; next: {go_on(folder)}, or another --out")
     from zelkova.train import Run
 
     run = Run(config, folder)
@@ -143,6 +161,18 @@ def built(config: "RunConfig", folder: Path) -> "Iterator[Run]":
         yield run
     finally:
         run.wheel.close()
+
+
+def go_on(folder: Path) -> str:
+    """Give the command that goes on with a run."""
+    return f"zelkova train --resume {shlex.quote(str(folder))}"
+
+
+def name_run(config: "RunConfig") -> str:
+    """Name a run after its preset, or after its game where the preset is the one for all games."""
+    from zelkova.config import GENERAL_PRESET
+
+    return Path(config.game.name if config.preset == GENERAL_PRESET else config.preset).stem
 
 
 def free_folder(wanted: Path) -> Path:
@@ -154,9 +184,9 @@ def free_folder(wanted: Path) -> Path:
     return folder
 
 
-def spend(run: "Run", minutes: float | None, steps: int | None) -> None:
+def spend(run: "Run", limits: "Limits") -> None:
     """Train until a limit or a signal, showing how it goes."""
-    from zelkova.train import Limits, train
+    from zelkova.train import train
 
     with stop_on_signals() as stop, console.Progress("training") as progress:
 
@@ -171,9 +201,13 @@ def spend(run: "Run", minutes: float | None, steps: int | None) -> None:
             figures = {word: metrics[name] for name, word in SHOWN.items() if name in metrics}
             progress.update(done, {"round": metrics["round"], **figures})
 
-        train(run, Limits(minutes, steps), watch, lambda: stop.is_asked)
+        try:
+            train(run, limits, watch, lambda: stop.is_asked)
+        except KeyboardInterrupt:
+            progress.say(f"stopped at once; go on from round {run.saved_round} with: {go_on(run.folder)}")
+            raise
     where = run.folder
     console.result(
         f"{where}: round {run.wheel.round}, step {run.wheel.learner.steps}, {run.wheel.games} games"
     )
-    console.note(f"go on with: zelkova train --resume {where}; play it: zelkova play {where}")
+    console.note(f"go on with: {go_on(where)}; play it: zelkova play {shlex.quote(str(where))}")

@@ -25,8 +25,7 @@ from zelkova.evaluation.config import MatchConfig
 from zelkova.evaluation.elo import elo_gap, wilson_interval
 from zelkova.evaluation.openings import even_openings
 from zelkova.evaluation.players import Player
-from zelkova.games.game import Game
-from zelkova.games.position import Position
+from zelkova.games.game import Game, Position
 
 _MAX_PLIES = 100_000
 

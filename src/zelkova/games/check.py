@@ -1,8 +1,8 @@
 """Checks that a game keeps the contract, and names the function, the line and the broken promise.
 
-The order protects the process: first the compiled code is read (allocations, exceptions) without
-running it; then the rules run interpreted, where a wrong index is an error and not a torn memory,
-and an endless loop is broken off; only rules that pass run compiled.
+The order protects the process: first the rules run interpreted, where a wrong index is an error and
+not a torn memory, and an endless loop is broken off; then the compiled code is read for allocations
+and exceptions without running it; only rules that pass run compiled.
 """
 
 import dataclasses
@@ -87,29 +87,31 @@ class _Check:
     def run(self, games: int, limit_s: float) -> Report:
         """Go through the stages until one finds something."""
         plain = Checker(self.game, PlainRules(self.game, limit_s))
-        positions = 0
-        if self._read_code():
-            played: list[Played] = []
-            with self._collect(plain):
-                check_forms.check_maps(self.game)
-                for number in range(games):
-                    played.append(plain.play(self.seed + number, self.rng, _INTERPRETED_PLIES))
-                    if not played[-1].visits[-1].terminal:
-                        break
-            positions += plain.positions
-            if not self.findings:
-                positions += self._run_compiled(played)
+        played: list[Played] = []
+        with self._collect(plain):
+            check_forms.check_maps(self.game)
+            for number in range(games):
+                played.append(plain.play(self.seed + number, self.rng, _INTERPRETED_PLIES))
+                if not played[-1].visits[-1].terminal:
+                    break
+        positions = plain.positions
+        if not self.findings or "when interpreted" in self.findings[0].promise:
+            self._read_code()
+        if not self.findings:
+            positions += self._run_compiled(played)
         return Report(self.game.name, tuple(self.findings), tuple(self.notes), positions)
 
-    def _read_code(self) -> bool:
-        """Compile every rule and look for allocations and exceptions; say whether it compiles."""
+    def _read_code(self) -> None:
+        """Compile every rule, without running it, and look for allocations and exceptions.
+
+        A rule that raised when interpreted often can't be compiled either; then this says it better.
+        """
         try:
             found = list(check_code.allocations(self.game))
         except RuleCompileError as error:
-            self.findings.append(
-                Finding(error.function, error.file, error.line, f"can't be compiled: {error.reason}")
-            )
-            return False
+            promise = f"can't be compiled: {error.reason}"
+            self.findings = [Finding(error.function, error.file, error.line, promise)]
+            return
         for function, file, line in found:
             promise = (
                 "allocates memory, which compiled rules may not (it can't run in a browser); "
@@ -119,7 +121,6 @@ class _Check:
         for function, file, line in check_code.raises(self.game):
             promise = "raises or asserts, which compiled rules may not; next: leave the position as it is"
             self.findings.append(Finding(function, file, line, promise))
-        return True
 
     def _run_compiled(self, interpreted: list[Played]) -> int:
         """Compare compiled with interpreted rules, then play on compiled; give the positions asked."""

@@ -1,11 +1,11 @@
-"""A loaded game: its constants, its record and its rules, checked for form.
+"""A loaded game with its constants, record and rules; and a friendly position to play on.
 
-What the functions promise is in the contract below; `check.py` tests the promises. Text notation
-and drawings lie beside the rules and are found through `notation` and `drawing`.
+`form.py` makes a Game from a module and refuses what has the wrong form; `check.py` tests what its
+functions promise. Notation and drawings lie beside the rules and are found through `notation` and
+`drawing`. A position holds one state row; anything fast works on rows of states.
 """
 
 import dataclasses
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -16,25 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import ConfigError, GameError, ShapeError, hint
+from zelkova.errors import IllegalActionError, NotationError, ShapeError
+from zelkova.games.single import Single
 
 if TYPE_CHECKING:
     from zelkova.games.native import NativeRules
-    from zelkova.games.position import Position
-
-CONTRACT: dict[str, tuple[str, ...]] = {
-    "init": ("state", "seed"),
-    "legal_actions": ("state", "out"),
-    "step": ("state", "action"),
-    "is_terminal": ("state",),
-    "returns": ("state", "out"),
-    "observe": ("state", "planes"),
-}
-"""The functions that every game has, with their arguments."""
-
-OPTIONAL: dict[str, tuple[str, ...]] = {"position_hash": ("state",)}
-
-CONSTANTS = ("STATE", "NUM_PLAYERS", "NUM_ACTIONS", "OBSERVATION_SHAPE", "RETURN_RANGE", "VIEW")
 
 Symmetry = tuple[NDArray[np.int32], NDArray[np.int32]]
 
@@ -129,8 +115,6 @@ class Game:
 
     def position(self, seed: int = 0) -> "Position":
         """Give a friendly initial position to play on."""
-        from zelkova.games.position import Position
-
         return Position(self, self.initial_states(np.array([seed], np.uint64)))
 
 
@@ -140,142 +124,125 @@ def stamp_of(path: Path) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
-def build_game(
-    name: str,
-    source: str,
-    rules: ModuleType,
-    options: Mapping[str, Any] | None = None,
-    notation: ModuleType | None = None,
-    drawing: ModuleType | None = None,
-) -> Game:
-    """Make a Game from a rules module and its options.
+class Position:
+    """One position of a game and the moves that led to it."""
 
-    Args:
-        name: how the game is called.
-        source: the name or path it was loaded by.
-        rules: module with the contract's functions, and constants or `Options` and `make`.
-        options: values for the game's Options by name.
-        notation: module with action_to_text and text_to_action, if there is one.
-        drawing: module with draw_text and draw_svg, if there is one.
-    Raises:
-        GameError: a function or constant is missing or has the wrong form.
-        ConfigError: an option is unknown or refused.
-    """
-    settled, constants = _settle(name, rules, dict(options or {}))
-    missing = [key for key in CONSTANTS if key not in constants]
-    if missing:
-        raise GameError(
-            f"{source}: constant {missing[0]} is missing; a game declares {', '.join(CONSTANTS)} "
-            "(in the module, or in what make(options) returns)"
-        )
-    functions: dict[str, Callable[..., Any]] = {}
-    for function, arguments in {**CONTRACT, **OPTIONAL}.items():
-        found = getattr(rules, function, None)
-        if found is None and function in OPTIONAL:
-            continue
-        functions[function] = _check_function(source, function, found, arguments)
-    shape, low_high, dtype = _check_constants(source, constants)
-    num_actions = int(constants["NUM_ACTIONS"])
-    identity = (np.arange(shape[1] * shape[2], dtype=np.int32), np.arange(num_actions, dtype=np.int32))
-    return Game(
-        name=name,
-        source=source,
-        options=settled,
-        state_dtype=dtype,
-        num_players=int(constants["NUM_PLAYERS"]),
-        num_actions=num_actions,
-        observation_shape=shape,
-        return_range=low_high,
-        view=str(constants["VIEW"]),
-        has_draws=bool(constants.get("HAS_DRAWS", True)),
-        max_legal_actions=int(constants.get("MAX_LEGAL_ACTIONS", num_actions)),
-        settings=dict(constants.get("SETTINGS", {})),
-        max_plies=int(constants.get("MAX_PLIES", 100_000)),
-        symmetries=_read_symmetries(source, constants.get("SYMMETRIES", (identity,))),
-        functions=functions,
-        notation=notation,
-        drawing=drawing,
-    )
+    def __init__(self, game: Game, state: NDArray[np.uint64]) -> None:
+        """Start from a state.
 
+        Args:
+            game: whose rules hold.
+            state: uint64[1, words]; copied.
+        """
+        self.game = game
+        self._rules = Single(game)
+        self._state = state.copy()
+        self._past: list[tuple[NDArray[np.uint64], int]] = []
 
-def _read_symmetries(source: str, given: Any) -> tuple[Symmetry, ...]:
-    """Give the symmetries as arrays of int32; that they are permutations is for the check to say."""
-    try:
-        return tuple((np.asarray(cells, np.int32), np.asarray(actions, np.int32)) for cells, actions in given)
-    except (TypeError, ValueError) as error:
-        raise GameError(
-            f"{source}: SYMMETRIES is no list of (plane map [H*W], action map [A]): {error}; "
-            "hint: leave it out if there are none"
-        ) from None
+    @property
+    def state(self) -> NDArray[np.uint64]:
+        """A copy of the state, uint64[1, words]."""
+        return self._state.copy()
 
+    @property
+    def record(self) -> Any:
+        """The game's record, for reading; fields as `record["field"]`."""
+        return self.game.view_states(self._state)[0]
 
-def _settle(name: str, rules: ModuleType, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Give the game's options and its constants."""
-    options_class = getattr(rules, "Options", None)
-    if options_class is None:
-        if given:
-            raise ConfigError(
-                f"unknown option `{next(iter(given))}`: {name} has no options; next: leave [game] options out"
-            )
-        return None, {key: getattr(rules, key) for key in dir(rules) if key.isupper()}
-    fields = {field.name: field for field in dataclasses.fields(options_class)}
-    for key, value in given.items():
-        if key not in fields:
-            raise ConfigError(f"unknown option `{key}` of {name}; {hint(key, fields)}")
-        wanted = type(fields[key].default)
-        if type(value) is not wanted:
-            raise ConfigError(
-                f"option `{key}` of {name} is {value!r}, a {type(value).__name__}; allowed: {wanted.__name__}"
-            )
-    try:
-        settled = options_class(**given)
-    except ValueError as error:
-        raise ConfigError(f"{name}: {error}") from error
-    return settled, dict(rules.make(settled))
+    @property
+    def to_play(self) -> int:
+        """Whose move it is, 0-based."""
+        return int(self.record["to_play"])
 
+    @property
+    def actions_played(self) -> list[int]:
+        """The action numbers played so far."""
+        return [action for _, action in self._past]
 
-def _check_function(source: str, name: str, found: Any, arguments: tuple[str, ...]) -> Callable[..., Any]:
-    """Refuse a rule that is missing or takes other arguments."""
-    wanted = f"{name}({', '.join(arguments)})"
-    if found is None:
-        raise GameError(f"{source}: function {wanted} is missing; a game has {', '.join(CONTRACT)}")
-    function = getattr(found, "py_func", found)
-    if not inspect.isfunction(function):
-        raise GameError(f"{source}: {name} is a {type(found).__name__}; allowed: a plain function {wanted}")
-    if len(inspect.signature(function).parameters) != len(arguments):
-        line = function.__code__.co_firstlineno
-        raise GameError(
-            f"{source}, line {line}: {name}{inspect.signature(function)} given; allowed: {wanted}"
-        )
-    return function
+    @property
+    def is_terminal(self) -> bool:
+        """Is the game over."""
+        return self._rules.is_terminal(self._state)
 
+    @property
+    def returns(self) -> NDArray[np.float32]:
+        """Each player's return at an ending, float32[P] in the game's return_range."""
+        return self._rules.returns(self._state)
 
-def _check_constants(
-    source: str, constants: Mapping[str, Any]
-) -> tuple[tuple[int, int, int], tuple[float, float], np.dtype[Any]]:
-    """Refuse constants of the wrong form; give observation shape, return range and record."""
-    dtype = constants["STATE"]
-    if not isinstance(dtype, np.dtype) or dtype.names is None or "to_play" not in dtype.names:
-        raise GameError(
-            f"{source}: STATE is {dtype!r}; allowed: np.dtype([...], align=True) with a field to_play"
-        )
-    if dtype["to_play"] != np.int8:
-        raise GameError(f"{source}: to_play has type {dtype['to_play']}; allowed: np.int8")
-    for key in ("NUM_PLAYERS", "NUM_ACTIONS"):
-        value = constants[key]
-        if not isinstance(value, int | np.integer) or not 1 <= value <= 1_000_000:
-            raise GameError(f"{source}: {key} is {value!r}; allowed: a whole number of at least 1")
-    shape = tuple(constants["OBSERVATION_SHAPE"])
-    if len(shape) != 3 or any(int(side) < 1 for side in shape):
-        raise GameError(f"{source}: OBSERVATION_SHAPE is {shape}; allowed: (channels, height, width)")
-    low, high = (float(bound) for bound in constants["RETURN_RANGE"])
-    if not low < high:
-        raise GameError(f"{source}: RETURN_RANGE is {(low, high)}; allowed: (lowest, highest)")
-    if constants["VIEW"] not in ("mover", "absolute"):
-        raise GameError(f"{source}: VIEW is {constants['VIEW']!r}; allowed: 'mover' or 'absolute'")
-    for field in constants.get("SETTINGS", {}):
-        if field not in dtype.names:
-            raise GameError(
-                f"{source}: SETTINGS names `{field}`, which is no field of STATE; {hint(field, dtype.names)}"
-            )
-    return (int(shape[0]), int(shape[1]), int(shape[2])), (low, high), dtype
+    def legal_actions(self) -> NDArray[np.int32]:
+        """Give the legal action numbers, ascending; none at an ending."""
+        return self._rules.legal_actions(self._state)
+
+    def legal_moves(self) -> list[str]:
+        """Give the legal moves as text."""
+        return [self.action_to_text(int(action)) for action in self.legal_actions()]
+
+    def observe(self) -> NDArray[np.float32]:
+        """Give the network's input planes, float32[C, H, W]."""
+        return self._rules.observe(self._state)
+
+    def action_to_text(self, action: int) -> str:
+        """Write a move; its number where the game has no notation."""
+        write = getattr(self.game.notation, "action_to_text", None)
+        return str(write(self.game, self.record, action)) if write else str(action)
+
+    def text_to_action(self, text: str) -> int:
+        """Read a move.
+
+        Raises:
+            NotationError: the text is no move of this game.
+        """
+        read = getattr(self.game.notation, "text_to_action", None)
+        if read is not None:
+            return int(read(self.game, self.record, text))
+        if not text.strip().isdecimal():
+            raise NotationError(f"`{text}` is no move of {self.game.name}; allowed: an action number")
+        return int(text)
+
+    def play(self, move: int | str) -> "Position":
+        """Play a legal move in place, given by number or as text; gives the position itself.
+
+        Raises:
+            NotationError: the text is no move.
+            IllegalActionError: the move is not legal here.
+        """
+        action = self.text_to_action(move) if isinstance(move, str) else int(move)
+        legal = self.legal_actions()
+        if action not in legal:
+            shown = self.action_to_text(action) if 0 <= action < self.game.num_actions else str(action)
+            allowed = " ".join(self.legal_moves()) or "none, the game is over"
+            raise IllegalActionError(f"move {shown} (action {action}) is not legal; legal: {allowed}\n{self}")
+        self._past.append((self._state.copy(), action))
+        self._rules.step(self._state, action)
+        return self
+
+    def undo(self) -> "Position":
+        """Take the last move back.
+
+        Raises:
+            IllegalActionError: no move was played.
+        """
+        if not self._past:
+            raise IllegalActionError("there is no move to undo; next: play one first")
+        self._state = self._past.pop()[0]
+        return self
+
+    def copy(self) -> "Position":
+        """Give an independent copy, with its past."""
+        twin = Position(self.game, self._state)
+        twin._past = list(self._past)
+        return twin
+
+    def draw(self, *, colour: bool = False, unicode: bool = True) -> str:
+        """Draw the position as text, with or without terminal colours and characters beyond ASCII."""
+        draw = getattr(self.game.drawing, "draw_text", None)
+        if draw is not None:
+            return str(draw(self.game, self.record, colour=colour, unicode=unicode))
+        return f"{self.game.name}: {self.record}"
+
+    def __str__(self) -> str:
+        return self.draw(unicode=False)
+
+    def _repr_svg_(self) -> str | None:
+        draw = getattr(self.game.drawing, "draw_svg", None)
+        return str(draw(self.game, self.record)) if draw is not None else None

@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from zelkova.errors import GameError, hint
-from zelkova.games.game import Game, build_game, stamp_of
+from zelkova.games.form import build_game
+from zelkova.games.game import Game, stamp_of
 
 BUILT_IN: dict[str, tuple[str, dict[str, Any]]] = {
     "tic_tac_toe": ("tic_tac_toe", {}),

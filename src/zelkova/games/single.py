@@ -1,10 +1,32 @@
 """Calls a game's compiled rules on one state from Python."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from zelkova.games.native import NativeRules
+
+
+class HasRules(Protocol):
+    """What is asked of a game here; a Game has it."""
+
+    @property
+    def native(self) -> NativeRules:
+        """The compiled rules."""
+
+    @property
+    def num_players(self) -> int:
+        """P."""
+
+    @property
+    def max_legal_actions(self) -> int:
+        """M."""
+
+    @property
+    def observation_shape(self) -> tuple[int, int, int]:
+        """C, H, W."""
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -20,8 +42,8 @@ def _give(rule: Any, states: Any, value: Any) -> Any:
 class CompiledRules:
     """One game's rules as compiled calls; every `state` is a row uint64[1, words]."""
 
-    def __init__(self, game: Any) -> None:
-        """Bind a Game; its rules are compiled now, if they are not yet (a Game makes positions: no type here)."""
+    def __init__(self, game: HasRules) -> None:
+        """Bind a game; its rules are compiled now, if they are not yet."""
         self.game = game
         self.native = game.native
 
@@ -57,8 +79,8 @@ class CompiledRules:
 class Single:
     """One game's rules as Python calls that give fresh arrays."""
 
-    def __init__(self, game: Any) -> None:
-        """Bind a Game (which makes positions, so its type can't be imported here)."""
+    def __init__(self, game: HasRules) -> None:
+        """Bind a game."""
         self.game = game
         self._rules = CompiledRules(game)
 

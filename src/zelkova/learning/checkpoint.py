@@ -181,6 +181,21 @@ class CheckpointStore:
                 self.path(number).unlink(missing_ok=True)
         return path
 
+    def set_aside_after(self, number: int) -> list[Path]:
+        """Rename the checkpoints of later rounds to NAME.superseded: the run went on from an older one.
+
+        Args:
+            number: the round of the newest checkpoint that counts.
+        Returns:
+            the new names.
+        """
+        aside = []
+        for later in [n for n in self.numbers() if n > number]:
+            self._replay_first.pop(later, None)
+            path = self.path(later)
+            aside.append(path.replace(path.with_name(path.name + ".superseded")))
+        return aside
+
     def replay_first(self) -> int:
         """Number of the oldest position that any of the newest `keep` checkpoints needs to go on.
 

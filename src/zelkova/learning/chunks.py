@@ -102,6 +102,16 @@ class ChunkStore:
                 " another checkpoint"
             )
 
+    def drop_after(self, number: int) -> None:
+        """Let go of the chunks of later rounds: left by a killed session, they overlap those to come.
+
+        Args:
+            number: the round of the checkpoint that the run goes on from.
+        """
+        for later in [n for n in numbered_files(self.folder) if n > number]:
+            self._ends.pop(later, None)
+            self.path(later).unlink(missing_ok=True)
+
     def prune(self, first: int) -> list[Path]:
         """Let go of chunks that end before a position; call it once the new checkpoint is complete.
 

@@ -69,11 +69,20 @@ class Learner:
         self.steps = 0
         self.samples = 0
         self._parameters = dict(self.network.named_parameters())
-        self._optimizer = self._make_optimizer()
+        self._optimizer: torch.optim.Optimizer | None = None  # made at the first step
+        self._moments: dict[str, dict[str, Tensor]] = {}  # loaded for it, by parameter
         self._average: nn.Module | None = None
         if config.ema_decay > 0.0:
             self._average = copy.deepcopy(self.network).requires_grad_(False)
             self._average.eval()
+
+    def _ready_optimizer(self) -> torch.optim.Optimizer:
+        """Give the optimiser; its import takes over a second, so it is made at the first step."""
+        if self._optimizer is None:
+            self._optimizer = self._make_optimizer()
+            for name, moments in self._moments.items():
+                self._optimizer.state[self._parameters[name]] = moments
+        return self._optimizer
 
     def _make_optimizer(self) -> torch.optim.Optimizer:
         """Decay the weights of two dimensions or more, never biases and scales."""
@@ -108,16 +117,17 @@ class Learner:
             ShapeError: the shapes do not fit together.
         """
         rate = learning_rate(self.config, self.steps)
-        for group in self._optimizer.param_groups:
+        optimizer = self._ready_optimizer()
+        for group in optimizer.param_groups:
             group["lr"] = rate
         self.network.train()
-        self._optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         policy, value = self._losses(planes, targets)
         loss = policy.loss + self.config.value_weight * value.loss
         loss.backward()  # type: ignore[no-untyped-call]
         largest = self.config.grad_clip or torch.inf
         norm = nn.utils.clip_grad_norm_(self._parameters.values(), largest, foreach=True)
-        self._optimizer.step()
+        optimizer.step()
         self.steps += 1
         self.samples += len(planes)
         self._update_average()
@@ -170,7 +180,10 @@ class Learner:
         """Copy all that the next step depends on."""
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         for name, parameter in self._parameters.items():
-            for key, tensor in self._optimizer.state.get(parameter, {}).items():
+            kept = (
+                self._moments.get(name, {}) if self._optimizer is None else self._optimizer.state[parameter]
+            )
+            for key, tensor in kept.items():
                 if tensor is not None:
                     tensors[f"optimizer.{name}.{key}"] = tensor
         if self._average is not None:
@@ -197,8 +210,7 @@ class Learner:
         with torch.no_grad():
             for name, tensor in wanted.items():
                 tensor.copy_(state.tensors[name])
-        for name, parameter in self._parameters.items():
-            self._optimizer.state[parameter] = moments[name]
+        self._moments, self._optimizer = moments, None
         self.steps, self.samples = state.steps, state.samples
 
     def _fresh_moments(self, parameter: Tensor) -> dict[str, Tensor]:

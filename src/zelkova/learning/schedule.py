@@ -1,7 +1,9 @@
-"""The learning rate by step, and how many steps a number of positions calls for. Nothing reads a clock."""
+"""The learning rate by step, and when a session of training ends. Nothing here reads a clock."""
 
+import dataclasses
 import math
 
+from zelkova.errors import ConfigError
 from zelkova.learning.config import LearningConfig
 
 
@@ -47,3 +49,32 @@ def steps_due(config: LearningConfig, positions: int, steps: int) -> int:
         0 or more; what is left of a step is carried over by these very counters.
     """
     return max(0, math.floor(positions * config.samples_per_position / config.batch_size) - steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """When a session of training ends; the first that is reached counts, none means never."""
+
+    minutes: float | None = None  # of this session's wall time; the round that passes it is finished
+    steps: int | None = None  # optimiser steps, over all sessions; the round that reaches it is finished
+
+    def __post_init__(self) -> None:
+        """Refuse what is no limit."""
+        if self.minutes is not None and not self.minutes >= 0.0:
+            raise ConfigError(f"--minutes is {self.minutes}; allowed: 0 or more")
+
+    def share_done(self, seconds: float, steps: int, first_step: int) -> float:
+        """Give how much of the session is done, 0..1; 0 where there is no limit.
+
+        Args:
+            seconds: since it began.
+            steps: optimiser steps taken, over all sessions.
+            first_step: of this session.
+        """
+        shares = [0.0]
+        if self.minutes is not None:
+            shares.append(seconds / (60.0 * self.minutes) if self.minutes > 0.0 else 1.0)
+        if self.steps is not None:
+            to_go = self.steps - first_step
+            shares.append((steps - first_step) / to_go if to_go > 0 else 1.0)
+        return min(max(shares), 1.0)

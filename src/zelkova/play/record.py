@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from zelkova.games.position import Position
+from zelkova.games.game import Position
 
 
 def write_moves(position: Position, seed: int, resigned: int | None = None) -> str:

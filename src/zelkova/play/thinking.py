@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from zelkova.agents.uct import UctSearch
 from zelkova.games import Game
-from zelkova.games.position import Position
+from zelkova.games.game import Position
 
 if TYPE_CHECKING:
     from zelkova.agents.agent import Agent

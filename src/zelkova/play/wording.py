@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
-from zelkova.games.position import Position
+from zelkova.games.game import Position
 from zelkova.play.thinking import Candidate, Shares
 
 MOST_MOVES = 40  # legal moves that are listed without being asked for

@@ -12,7 +12,7 @@ from typing import Any
 
 from zelkova.errors import ConfigError, hint
 from zelkova.games import load, names
-from zelkova.games.position import Position
+from zelkova.games.game import Position
 
 Round = dict[str, float]
 

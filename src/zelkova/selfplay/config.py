@@ -16,18 +16,13 @@ class SelfPlayConfig:
     temperature: float = 1.0  # of that sampling: visits^(1/temperature)
     random_opening: float = 0.0  # share of games that start with uniformly random legal moves, 0..1
     random_opening_moves: int = 8  # at most so many of them; none of them is trained on
+    longest_game: int = 10_000  # moves after which a game that has not ended is an error of its rules
     cache_positions: int = 262144  # evaluations kept by each group until new weights come; 0 for none
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
-        low = {
-            "games": 1,
-            "groups": 1,
-            "moves_per_round": 1,
-            "exploration_moves": 0,
-            "random_opening_moves": 0,
-        }
-        for name, least in {**low, "cache_positions": 0}.items():
+        low = {"games": 1, "groups": 1, "moves_per_round": 1, "longest_game": 1, "random_opening_moves": 1}
+        for name, least in {**low, "exploration_moves": 0, "cache_positions": 0}.items():
             if getattr(self, name) < least:
                 raise ConfigError(f"`{name}` is {getattr(self, name)}; allowed: {least} or more")
         if self.games % self.groups:

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.agent import Agent
+from zelkova.agents.agent import Agent, SearchConfig
+from zelkova.agents.rules_model import Evaluator
+from zelkova.errors import CheckpointError
 from zelkova.games import Game
 from zelkova.replay.episode import Episode
 from zelkova.selfplay.config import SelfPlayConfig
@@ -22,12 +24,15 @@ from zelkova.selfplay.group import Group
 class SelfPlay:
     """All groups of a run."""
 
-    def __init__(self, game: Game, agents: list[Agent], config: SelfPlayConfig, seed: int) -> None:
+    def __init__(
+        self, game: Game, engines: list[Evaluator], search: SearchConfig, config: SelfPlayConfig, seed: int
+    ) -> None:
         """Start the games.
 
         Args:
             game: the rules.
-            agents: one a group, each with an engine of its own and a batch of its share of the games.
+            engines: one a group.
+            search: how every move is searched.
             config: the layout.
             seed: of the run.
         """
@@ -36,7 +41,18 @@ class SelfPlay:
         self.busy_seconds = 0.0  # of these, at least one evaluation was running
         self.moves = 0
         seeds = np.random.SeedSequence([seed, 1]).spawn(config.groups)
-        self.groups = [Group(game, agent, config, seeds[index], index) for index, agent in enumerate(agents)]
+        self.groups = [
+            Group(
+                game,
+                Agent(
+                    game, engine, search, batch=config.games // config.groups, cache=config.cache_positions
+                ),
+                config,
+                seeds[index],
+                index,
+            )
+            for index, engine in enumerate(engines)
+        ]
         self._pool = ThreadPoolExecutor(config.groups, thread_name_prefix="selfplay")
 
     def close(self) -> None:
@@ -44,15 +60,28 @@ class SelfPlay:
         self._pool.shutdown()
 
     def play_round(self) -> list[Episode]:
-        """Let every game make `moves_per_round` moves; give the finished episodes by game number."""
+        """Let every game make `moves_per_round` moves; give the finished episodes by game number.
+
+        If anything is raised, be it a second Ctrl-C, every group leaves at its next move: the round is lost.
+        """
         start = time.perf_counter()
-        for group in self.groups:
-            group.agent.model.busy.clear()
-        parts = list(self._pool.map(lambda group: group.play(self.config.moves_per_round), self.groups))
+        spans: list[list[tuple[float, float]]] = [[] for _ in self.groups]
+        for group, own in zip(self.groups, spans, strict=True):
+            group.agent.model.busy = own
+        try:
+            parts = list(self._pool.map(lambda group: group.play(self.config.moves_per_round), self.groups))
+        except BaseException:
+            self.abandon()
+            raise
         self.seconds += time.perf_counter() - start
-        self.busy_seconds += union_seconds([span for group in self.groups for span in group.agent.model.busy])
+        self.busy_seconds += union_seconds([span for own in spans for span in own])
         self.moves += self.config.games * self.config.moves_per_round
         return sorted((episode for part in parts for episode in part), key=lambda episode: episode.seed)
+
+    def abandon(self) -> None:
+        """Let every group leave at its next move; their games are lost, and this is of no more use."""
+        for group in self.groups:
+            group.is_abandoned = True
 
     def forget(self) -> None:
         """Empty every evaluation cache; call it when the engines have new weights."""
@@ -74,7 +103,16 @@ class SelfPlay:
         return arrays, texts
 
     def set_state(self, arrays: dict[str, NDArray[Any]], texts: list[str]) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` gave.
+
+        Raises:
+            CheckpointError: it is of another layout.
+        """
+        if len(texts) != len(self.groups):
+            raise CheckpointError(
+                f"the state is of {len(texts)} groups, this run has {len(self.groups)};"
+                " resume with the settings that the run was started with"
+            )
         for index, (group, text) in enumerate(zip(self.groups, texts, strict=True)):
             prefix = f"group{index}/"
             part = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}

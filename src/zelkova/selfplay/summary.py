@@ -1,0 +1,57 @@
+"""What a round's games were like: figures for the metrics, and a few of them as text to read."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from zelkova.games import Game
+from zelkova.games.game import Position
+from zelkova.replay.episode import Episode
+
+
+def describe_games(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Say how long games were and which seats won.
+
+    Args:
+        episodes: of one game; none gives no figures.
+    Returns:
+        `selfplay/game_length` in moves and, for two players or more, the share of the games that each seat
+        won alone, `selfplay/win_share_seatN`, and of those that nobody did, `selfplay/draw_share`.
+    """
+    if not episodes:
+        return {}
+    returns = np.stack([episode.returns for episode in episodes])
+    best = returns == returns.max(axis=1, keepdims=True)
+    wins = best & (best.sum(axis=1, keepdims=True) == 1)
+    figures = {"selfplay/game_length": float(np.mean([len(episode) for episode in episodes]))}
+    if returns.shape[1] > 1:
+        shares = wins.mean(axis=0).tolist()
+        figures |= {f"selfplay/win_share_seat{seat}": share for seat, share in enumerate(shares)}
+        figures["selfplay/draw_share"] = float(1.0 - wins.any(axis=1).mean())
+    return figures
+
+
+def write_games(game: Game, episodes: Sequence[Episode]) -> str:
+    """Write games as text, a line each: number, moves, returns by seat.
+
+    Args:
+        game: whose rules and notation hold.
+        episodes: the games.
+    """
+    lines = []
+    for episode in episodes:
+        moves = " ".join(
+            _write_move(game, episode.states[move : move + 1], int(action))
+            for move, action in enumerate(episode.actions)
+        )
+        returns = " ".join(f"{value:g}" for value in episode.returns.tolist())
+        lines.append(f"game {episode.seed}: {moves} ; returns {returns}\n")
+    return "".join(lines)
+
+
+def _write_move(game: Game, state: "np.ndarray[tuple[int, int], np.dtype[np.uint64]]", action: int) -> str:
+    """Write a move; its number where a user's notation fails, which is no reason to end a run."""
+    try:
+        return Position(game, state).action_to_text(action)
+    except Exception:
+        return str(action)
