@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from zelkova.games.hashing import position_keys
 from zelkova.games.playout import playouts, random_below
 from zelkova.games.single import Single
 
-COUNT = 50
+COUNT = 20
 States = NDArray[np.uint64]
 
 
@@ -36,18 +37,30 @@ class NativeRules:
         return getattr(self.single, name)
 
 
+def interpret(function: Any) -> Any:
+    """Give a rule as plain Python, down to the compiled functions that it calls."""
+    plain = getattr(function, "py_func", function)
+    names = dict(plain.__globals__)
+    twin = FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
+    for name in plain.__code__.co_names:
+        if hasattr(names.get(name), "py_func"):
+            names[name] = interpret(names[name])
+    return twin
+
+
 class InterpretedRules:
     """The same rules as plain Python."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
+        self.rules = {name: interpret(rule) for name, rule in game.functions.items()}
 
     def record(self, state: States) -> Any:
         return self.game.view_states(state)[0]
 
     def init(self, states: States) -> None:
         for row in range(len(states)):
-            self.game.functions["init"](self.record(states[row : row + 1]), np.uint64(row))
+            self.rules["init"](self.record(states[row : row + 1]), np.uint64(row))
 
     def play(self, states: States, counter: States) -> int:
         total = 0
@@ -61,22 +74,22 @@ class InterpretedRules:
 
     def legal_actions(self, state: States) -> NDArray[np.int32]:
         out = np.empty(self.game.max_legal_actions, np.int32)
-        return out[: self.game.functions["legal_actions"](self.record(state), out)]
+        return out[: self.rules["legal_actions"](self.record(state), out)]
 
     def step(self, state: States, action: int) -> None:
-        self.game.functions["step"](self.record(state), np.int64(action))
+        self.rules["step"](self.record(state), np.int64(action))
 
     def is_terminal(self, state: States) -> bool:
-        return bool(self.game.functions["is_terminal"](self.record(state)))
+        return bool(self.rules["is_terminal"](self.record(state)))
 
     def returns(self, state: States) -> NDArray[np.float32]:
         out = np.zeros(self.game.num_players, np.float32)
-        self.game.functions["returns"](self.record(state), out)
+        self.rules["returns"](self.record(state), out)
         return out
 
     def observe(self, state: States) -> NDArray[np.float32]:
         planes = np.zeros(self.game.observation_shape, np.float32)
-        self.game.functions["observe"](self.record(state), planes)
+        self.rules["observe"](self.record(state), planes)
         return planes
 
 
@@ -105,7 +118,7 @@ def play_and_write(rules: Any, count: int) -> bytes:
 
 def hash_of(rules: Any, state: States) -> Any:
     if isinstance(rules, InterpretedRules):
-        return np.uint64(rules.game.functions["position_hash"](rules.record(state)))
+        return np.uint64(rules.rules["position_hash"](rules.record(state)))
     keys = np.zeros(1, np.uint64)
     position_keys(rules.game, state, np.zeros(1, np.int64), keys)
     return keys
