@@ -14,8 +14,8 @@ FOLDER_FILES = 10
 UNBOUND_FOLDERS = {"cli", "games"}
 
 LONG_FUNCTIONS: set[str] = {
-    "networks.inference:make_engine",  # five options, all by keyword
-    "export.search:search_entries",  # closures that are compiled together
+    "zelkova.networks.inference:make_engine",  # five options, all by keyword
+    "zelkova.export.search:search_entries",  # closures that are compiled together
 }
 """Functions that pass a ceiling for a good reason, as module:function."""
 
