@@ -12,7 +12,7 @@ from zelkova.errors import ConfigError, ShapeError
 from zelkova.games import Game
 from zelkova.games.game import Position
 from zelkova.networks.outcome import outcome_values
-from zelkova.search.batch import Evaluation
+from zelkova.search.model import Evaluation
 
 
 @pytest.fixture(scope="module", params=["tic_tac_toe", "connect_four_3p"])

@@ -42,8 +42,8 @@ def use_one_thread() -> None:
 def has_bfloat16(device: torch.device) -> bool:
     """Say whether a device computes in bfloat16 natively, so that it is faster than float32 there."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
-    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
+        return bool(torch.cuda.is_bf16_supported())
+    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return device.type == "cpu" and bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
