@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.training import TINY, assert_same_run, begin, newest, resume, start, train_arguments
 
+from zelkova import games
 from zelkova.cli import main
 from zelkova.cli.train import open_run
 from zelkova.errors import CheckpointError
@@ -157,8 +158,10 @@ def test_a_run_from_begin_to_end(run: Program, tmp_path: Path) -> None:
 
 
 def test_a_general_preset_names_its_runs_after_the_game(run: Program, tmp_path: Path) -> None:
-    for name in ("tic_tac_toe", "tic_tac_toe-2"):
-        assert run("train", "tic_tac_toe", *SETS, "--minutes", 0)[0] == 0
+    rules = Path(games.__file__).parent / "tic_tac_toe" / "rules.py"
+    Path("mine.py").write_text(rules.read_text())
+    for name in ("mine", "mine-2"):
+        assert run("train", "mine.py", *SETS, "--minutes", 0)[0] == 0
         assert (tmp_path / "runs" / name / "config.toml").is_file()
 
 

@@ -6,7 +6,6 @@ The learner draws no random numbers: batches, symmetries and their generators ar
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -44,7 +43,7 @@ def has_bfloat16(device: torch.device) -> bool:
     """Say whether a device computes in bfloat16 natively, so that it is faster than float32 there."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported())
-    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return device.type == "cpu" and bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
