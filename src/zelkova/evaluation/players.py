@@ -152,6 +152,6 @@ def make_player(
     if load_agent is not None and Path(text).exists():
         return SearchPlayer(load_agent(Path(text)), text)
     raise ConfigError(
-        f"unknown player `{text}`; {hint(text, REFERENCES)}; or the path of a run's folder or of a checkpoint, "
-        "which must exist"
+        f"unknown player `{text}`; {hint(text, REFERENCES)}; or the path of a run's folder or of a "
+        "checkpoint, which must exist"
     )
