@@ -315,6 +315,70 @@ def test_a_users_file_trains_and_goes_on_from_another_place(
         resume(tmp_path / "run")
 
 
+ALONE = """
+import numpy as np
+
+STATE = np.dtype([("total", np.int8), ("to_play", np.int8)], align=True)
+NUM_PLAYERS, NUM_ACTIONS, OBSERVATION_SHAPE = 1, 2, (1, 1, 6)
+RETURN_RANGE, VIEW = (0.0, 1.0), "mover"
+
+
+def init(state, seed):
+    state["total"] = 0
+    state["to_play"] = 0
+
+
+def legal_actions(state, out):
+    if state["total"] >= 5:
+        return 0
+    out[0] = 0
+    out[1] = 1
+    return 2
+
+
+def step(state, action):
+    state["total"] += action + 1
+
+
+def is_terminal(state):
+    return state["total"] >= 5
+
+
+def returns(state, out):
+    out[0] = 1.0 if state["total"] == 5 else 0.0
+
+
+def observe(state, planes):
+    planes[0, 0, min(state["total"], 5)] = 1.0
+"""
+
+
+def test_a_game_for_one_trains_and_is_not_rated(tmp_path: Path) -> None:
+    (tmp_path / "alone.py").write_text(ALONE)
+    run = begin(tmp_path / "run", "rating.every_rounds=1", source=str(tmp_path / "alone.py"))
+    train(run, Limits(steps=2), lambda figures, share: None, lambda: False)
+    run.wheel.close()
+    assert run.saved_round == run.wheel.round > 0
+    assert not any(name.startswith("eval/") for line in metrics(run.folder) for name in line)
+
+
+def test_the_last_weights_are_saved_before_they_are_rated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begin(tmp_path / "run", "rating.every_rounds=1000", "checkpoint.every_rounds=1000")
+
+    def rate() -> dict[str, float]:
+        assert run.saved_round == run.wheel.round == 1
+        return {"eval/elo": 1.0}
+
+    monkeypatch.setattr(run, "rate", rate)
+    seen: list[dict[str, float]] = []
+    train(run, Limits(minutes=1e-9), lambda figures, share: seen.append(figures), lambda: False)
+    assert ["eval/elo" in figures for figures in seen] == [False, True]
+    assert not run.rate_last()  # once is enough
+    run.wheel.close()
+
+
 def test_public_learning_3_memory_stays_flat(tmp_path: Path) -> None:
     run = begin(tmp_path / "run", *KEEP, rounds=12)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

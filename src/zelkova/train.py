@@ -216,6 +216,7 @@ class Run:
         self.last_metrics: Metrics = {}  # of the last round of this session
         self._saving = 0.0  # seconds of the last save, until a round's figures tell them
         self.saved_round = -1  # of the checkpoint that a kill now would go back to
+        self._rates_every = config.rating.every_rounds if self.wheel.game.num_players > 1 else 0  # 0: never
         self._games: list[Episode] = []  # since that checkpoint
         self._rater: tuple[Gauntlet, SearchPlayer] | None = None
 
@@ -343,14 +344,15 @@ class Run:
         return metrics
 
     def _is_time_to_rate(self) -> bool:
-        every = self.config.rating.every_rounds
-        return every > 0 and self.wheel.round % every == 0
+        return self._rates_every > 0 and self.wheel.round % self._rates_every == 0
 
-    def rate_last(self) -> None:
-        """Rate the last round's weights, if they are not rated yet, and write its figures again."""
-        if self.config.rating.every_rounds and not self._is_time_to_rate():
-            self.last_metrics = {**self.last_metrics, **self.rate()}
-            self.log.append(self.last_metrics)
+    def rate_last(self) -> bool:
+        """Rate the last round's weights and write its figures again; say whether that was still to do."""
+        if not self._rates_every or "eval/elo" in self.last_metrics:
+            return False
+        self.last_metrics = {**self.last_metrics, **self.rate()}
+        self.log.append(self.last_metrics)
+        return True
 
     def rate(self) -> Metrics:
         """Play the newest weights against the reference opponents; draws nothing from the run's streams."""
@@ -374,12 +376,13 @@ class Run:
 def train(
     run: Run, limits: Limits, watch: Callable[[Metrics, float], None], is_stopped: Callable[[], bool]
 ) -> None:
-    """Turn the wheel until a limit is reached, then rate and save; where a stop is asked for, save alone.
+    """Turn the wheel until a limit is reached, then save and rate; where a stop is asked for, save alone.
 
     Args:
         run: begun or resumed.
         limits: when to stop.
-        watch: called after each round with its figures and the share done, 0..1 (0 without a limit).
+        watch: called after each round, and after a rating at the end, with its figures and the share done,
+            0..1 (0 without a limit).
         is_stopped: asked before each round.
     Raises:
         CheckpointError: a checkpoint can't be written; the older ones are intact.
@@ -390,8 +393,7 @@ def train(
         metrics = run.turn()
         done = limits.share_done(time.monotonic() - start, run.wheel.learner.steps, first_step)
         watch(metrics, done)
-    if run.last_metrics and not is_stopped():
-        run.rate_last()
-        watch(run.last_metrics, 1.0)
     if run.saved_round < run.wheel.round:
         run.save()
+    if run.last_metrics and not is_stopped() and run.rate_last():
+        watch(run.last_metrics, 1.0)

@@ -210,7 +210,7 @@ def test_wrong_words_are_one_message_and_leave_nothing(
     code, out, err = run("train", *arguments)
     assert (code, out) == (2, "")
     assert message in err
-    assert not list(tmp_path.rglob("config.toml"))
+    assert not list(tmp_path.rglob("run.lock"))
 
 
 def test_a_folder_that_is_not_ours_is_one_message(run: Program) -> None:

@@ -182,7 +182,16 @@ def test_the_gauntlet_orders_players_by_strength() -> None:
     assert high == gauntlet.rate(strong)
 
 
-@pytest.mark.parametrize("bad", [{"games": 0}, {"opponents": ()}, {"opponents": ("random", "random")}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"games": 0},
+        {"opponents": ()},
+        {"opponents": ("random", "random")},
+        {"opponents": ("uct:0",)},
+        {"opponents": ("rnadom",)},
+    ],
+)
 def test_rating_settings_out_of_range_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="rating"):
         RatingConfig(**bad)  # type: ignore[arg-type]

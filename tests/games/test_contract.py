@@ -12,7 +12,6 @@ from zelkova.games import registry
 from zelkova.games.check import check_game
 from zelkova.games.hashing import position_keys
 from zelkova.games.playout import playouts
-from zelkova.games.speed import measure_rules
 
 OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("connect_four", {"height": 5, "width": 4, "run": 3}),
@@ -78,13 +77,6 @@ def test_equal_positions_have_equal_keys(name: str) -> None:
             assert known.setdefault(seen, int(keys[0])) == keys[0]
     assert met > 10
     assert len(set(known.values())) == len(known)
-
-
-def test_speed_is_measured_for_a_game() -> None:
-    (record,) = measure_rules(["tic_tac_toe"], seconds=0.03)
-    assert record["name"] == "rules/moves_per_s"
-    assert record["params"] == {"game": "tic_tac_toe"}
-    assert record["value"] > 1e5
 
 
 def test_an_unknown_game_names_the_nearest() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.house.source import ROOT
 
 DOCUMENTS = ["README.md", "CONTRIBUTING.md"]
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 
 
 def commands(document: str) -> list[list[str]]:
@@ -27,12 +28,13 @@ def help_of(command: str) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def test_every_command_in_the_readme_exists_with_its_options() -> None:
-    for words in commands("README.md"):
+@pytest.mark.parametrize("document", [*DOCUMENTS, *PAGES])
+def test_every_command_in_the_documents_exists_with_its_options(document: str) -> None:
+    for words in commands(document):
         shown = help_of(words[1])
-        assert shown, f"README.md names zelkova {words[1]}, which does not run"
+        assert shown, f"{document} names zelkova {words[1]}, which does not run"
         for option in (word.split("=")[0] for word in words[2:] if word.startswith("--")):
-            assert option in shown, f"README.md names zelkova {words[1]} {option}"
+            assert option in shown, f"{document} names zelkova {words[1]} {option}"
 
 
 def test_the_readme_has_commands() -> None:
@@ -48,7 +50,7 @@ def test_make_targets_in_the_documents_exist(document: str) -> None:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, "docs/architecture.md"])
+@pytest.mark.parametrize("document", [*DOCUMENTS, *PAGES])
 def test_links_between_documents_lead_somewhere(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):

@@ -19,7 +19,6 @@ from zelkova.errors import CheckpointError
 from zelkova.learning.checkpoint import (
     Checkpoint,
     CheckpointStore,
-    acting_weights,
     load_checkpoint,
     remove_leftovers,
     save_checkpoint,
@@ -84,17 +83,6 @@ def test_the_same_state_gives_the_same_bytes(tmp_path: Path, make_checkpoint: Ma
     for name in ("a", "b"):
         save_checkpoint(tmp_path / name, make_checkpoint(1))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_the_mean_acts_if_there_is_one(make_checkpoint: Make) -> None:
-    plain, averaged = make_checkpoint(1), make_checkpoint(1, ema_decay=0.9)
-    assert torch.equal(
-        acting_weights(plain)["policy_out.weight"], plain.learner.tensors["network.policy_out.weight"]
-    )
-    assert torch.equal(
-        acting_weights(averaged)["policy_out.weight"], averaged.learner.tensors["ema.policy_out.weight"]
-    )
-    assert not any(name.startswith(("network", "optimizer")) for name in acting_weights(averaged))
 
 
 def test_public_checkpoint_2_only_plain_data_and_no_code(tmp_path: Path, make_checkpoint: Make) -> None:

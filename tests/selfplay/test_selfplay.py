@@ -124,6 +124,20 @@ def test_a_saved_state_goes_on_bit_for_bit(tic_tac_toe: Game, rounds: int) -> No
     assert same(expected, play(other, 3))
 
 
+@pytest.mark.parametrize("moves", [1, 4])
+def test_a_saved_state_goes_on_with_shorter_or_longer_openings(tic_tac_toe: Game, moves: int) -> None:
+    layout = dataclasses.replace(LAYOUT, random_opening=1.0, random_opening_moves=2)
+    first = start(tic_tac_toe, layout)
+    first.play_round()
+    arrays, texts = first.state()
+    first.close()
+    other = start(tic_tac_toe, dataclasses.replace(layout, random_opening_moves=moves))
+    other.set_state({name: array.copy() for name, array in arrays.items()}, texts)
+    begun = max(int(arrays[f"group{group}/seeds"].max()) for group in range(2))
+    later = [episode for part in play(other, 6) for episode in part if episode.seed > begun]
+    assert max(int((~episode.recorded).sum()) for episode in later) == moves
+
+
 def test_another_layout_is_refused(tic_tac_toe: Game) -> None:
     selfplay = start(tic_tac_toe)
     selfplay.play_round()

@@ -319,7 +319,7 @@ class UctSearch:
             seeds: [n].
         Raises:
             ShapeError: states have another width, or there is not one seed a state.
-            GameError: a position has no legal action.
+            GameError: a position has no legal action, or a playout does not end.
         """
         if states.ndim != 2 or states.shape[1] != self.game.words or seeds.shape != (len(states),):
             raise ShapeError(
@@ -372,6 +372,6 @@ class UctSearch:
         if status < 0:
             row = part.start - 1 - status
             raise GameError(
-                f"{self.game.source}: legal_actions gives none at a position that is no ending "
-                f"(met by a search of row {row}); next: run `zelkova check {self.game.source}`"
+                f"{self.game.source}: legal_actions gives none at a position that is no ending, or a playout "
+                f"did not end (met by a search of row {row}); next: run `zelkova check {self.game.source}`"
             )

@@ -85,12 +85,12 @@ def seat_players(
         ConfigError: no player tells the game and none was named, or they play different games.
     """
     from zelkova import games as registry
-    from zelkova.evaluation.players import SearchPlayer, make_player
+    from zelkova.evaluation.players import SearchPlayer, is_reference, make_player
 
     made: dict[str, SearchPlayer] = {}
     rules = registry.load(game) if game is not None else None
     for text in texts:
-        if text not in made and Path(text).exists():
+        if text not in made and not is_reference(text) and Path(text).exists():
             from zelkova.agents.load import load_agent
 
             agent = load_agent(text, num_simulations=simulations, batch=BATCH, device=device)

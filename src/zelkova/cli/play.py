@@ -4,7 +4,6 @@ Exit status: 0 when a person leaves, when the input ends (also at once, or withi
 game is over; 2 where something asked for is unknown or can't be read; 130 after Ctrl-C.
 """
 
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,6 @@ from zelkova.games import Game
 if TYPE_CHECKING:
     from zelkova.play.thinking import Thinker
 
-_REFERENCES = ("random", "uct:1000")
 _DEFAULT = "uct:1000"
 
 Target = Annotated[
@@ -153,11 +151,12 @@ def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thin
     Raises:
         ConfigError: there is nobody of that name.
     """
+    from zelkova.evaluation.config import REFERENCES, UCT
     from zelkova.play.thinking import LateThinker, RandomThinker, UctThinker
 
     if name == "random":
         return RandomThinker()
-    match = re.fullmatch(r"uct:([1-9][0-9]{0,7})", name)
+    match = UCT.fullmatch(name)
     if match:
         return UctThinker(game, int(match[1]))
     if name.startswith("uct") and not Path(name).exists():
@@ -166,7 +165,7 @@ def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thin
         )
     if not Path(name).exists():
         raise ConfigError(
-            f"unknown agent `{name}`; {hint(name, _REFERENCES)}; a run or checkpoint is given by its path"
+            f"unknown agent `{name}`; {hint(name, REFERENCES)}; a run or checkpoint is given by its path"
         )
     return LateThinker(name, _loader(name, game, simulations, device))
 

@@ -115,6 +115,7 @@ def open_run(
     Raises:
         ConfigError: a setting is refused, or the folder of a new run holds one already.
         CheckpointError: another process works there, or there is nothing to go on from.
+        DeviceError, GameError: see refuse_unusable.
     """
     from zelkova.config import load_config
     from zelkova.learning.checkpoint import make_folder
@@ -134,6 +135,7 @@ def open_run(
         assert source is not None
         config = load_config(source, overrides)
         folder = out or free_folder(Path("runs") / name_run(config))
+    refuse_unusable(config)
     make_folder(folder)
     with RunLock(folder), built(config, folder, is_new=resume is None) as run:
         if resume is None:
@@ -151,10 +153,7 @@ def built(config: "RunConfig", folder: Path, *, is_new: bool) -> Iterator["Run"]
 
     Raises:
         ConfigError: a new run is to begin where there is one already.
-        GameError: the game is a user's file that breaks the contract.
     """
-    if config.game.name.endswith(".py"):
-        refuse_broken(config)
     if is_new and (folder / "config.toml").exists():
         raise ConfigError(f"{folder} holds a run already; next: {go_on(folder)}, or another --out")
     from zelkova.train import Run
@@ -166,18 +165,27 @@ def built(config: "RunConfig", folder: Path, *, is_new: bool) -> Iterator["Run"]
         run.wheel.close()
 
 
-def refuse_broken(config: "RunConfig") -> None:
-    """Hold a user's game to the contract before its compiled code is let loose on memory.
+def refuse_unusable(config: "RunConfig") -> None:
+    """Refuse a game or a device that a run can't be set up with, before a folder is made for it.
+
+    A user's game is held to the contract before its compiled code is let loose on memory.
 
     Raises:
-        GameError: it breaks a promise; the message names function and line.
+        ConfigError: an option of the game is unknown or refused.
+        DeviceError: the device asked for is not there.
+        GameError: the game can't be loaded or breaks a promise; the message names function and line.
     """
     from zelkova import games
-    from zelkova.games.check import check_game
+    from zelkova.networks.inference import resolve_device
 
-    report = check_game(games.load(config.game.name, config.game.options), games=1)
-    if not report.ok:
-        raise GameError(str(report))
+    game = games.load(config.game.name, config.game.options)
+    resolve_device(config.device)
+    if config.game.name.endswith(".py"):
+        from zelkova.games.check import check_game
+
+        report = check_game(game, games=1)
+        if not report.ok:
+            raise GameError(str(report))
 
 
 def go_on(folder: Path) -> str:
@@ -203,6 +211,7 @@ def free_folder(wanted: Path) -> Path:
 
 def spend(run: "Run", limits: "Limits") -> None:
     """Train until a limit or a signal, showing how it goes."""
+    from zelkova.reports.metrics import show_opponent
     from zelkova.train import train
 
     with stop_on_signals() as stop, console.Progress("training") as progress:
@@ -210,7 +219,7 @@ def spend(run: "Run", limits: "Limits") -> None:
         def watch(metrics: dict[str, float], done: float) -> None:
             if "eval/elo" in metrics:
                 scores = ", ".join(
-                    f"{value:.0%} against {name.removeprefix('eval/score_').replace('_', ':')}"
+                    f"{value:.0%} against {show_opponent(name)}"
                     for name, value in metrics.items()
                     if name.startswith("eval/score_")
                 )

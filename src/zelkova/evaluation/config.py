@@ -1,8 +1,15 @@
 """Options of matches and of the ratings that a training run gives its checkpoints."""
 
 import dataclasses
+import re
 
-from zelkova.errors import ConfigError
+from zelkova.errors import ConfigError, hint
+
+UCT = re.compile(r"uct:([1-9][0-9]{0,7})")
+"""How the reference opponent is named, with its simulations a move."""
+
+REFERENCES = ("random", "uct:1000")
+"""Players that need no training, as examples of their names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,3 +59,9 @@ class RatingConfig:
             raise ConfigError(
                 f"rating.opponents is {self.opponents}; allowed: different players, at least one"
             )
+        for name in self.opponents:
+            if name != "random" and not UCT.fullmatch(name):
+                raise ConfigError(
+                    f"rating.opponents names `{name}`; allowed: random, and uct:N with N from 1 to 99999999;"
+                    f" {hint(name, REFERENCES)}"
+                )

@@ -156,6 +156,7 @@ def play_match(
     Raises:
         ConfigError: the game is for one player, or its random openings all end.
         IllegalActionError: a player answered an action that is not legal.
+        GameError: a game does not end.
     """
     players = game.num_players
     if players < 2:

@@ -117,17 +117,6 @@ def load_checkpoint(path: Path) -> Checkpoint:
         ) from error
 
 
-def acting_weights(checkpoint: Checkpoint) -> dict[str, Tensor]:
-    """Pick the weights to play with, by the names of the network: the running mean if there is one.
-
-    Args:
-        checkpoint: as loaded.
-    """
-    tensors = checkpoint.learner.tensors
-    prefix = "ema." if any(name.startswith("ema.") for name in tensors) else "network."
-    return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-
-
 @dataclass(frozen=True)
 class Found:
     """What a search for the newest intact checkpoint gave."""

@@ -22,7 +22,7 @@ METRICS = {
     ),
     "step": Metric("count", "Optimiser steps so far."),
     "seconds": Metric("s", "Wall time of the training so far, over all its sessions."),
-    "positions": Metric("count", "Positions that self-play has produced so far."),
+    "positions": Metric("count", "Positions of finished games that entered the replay so far."),
     "games": Metric("count", "Games that self-play has finished so far."),
     "selfplay/seconds": Metric("s", "Wall time of this round's self-play."),
     "selfplay/games_per_s": Metric("games/s", "Games finished in this round for each second of self-play."),
@@ -77,7 +77,7 @@ METRICS = {
         "Mean distance of the network's value from its target; a share is of the game's return range.",
     ),
     "learn/gradient_norm": Metric("1", "Length of the gradient before it is clipped."),
-    "learn/learning_rate": Metric("1", "Learning rate of the round's last optimiser step."),
+    "learn/learning_rate": Metric("1", "Mean learning rate of the round's optimiser steps."),
     "learn/seconds": Metric("s", "Wall time of this round's learning."),
     "learn/samples_per_s": Metric(
         "samples/s", "Training samples that were learnt from for each second of learning."

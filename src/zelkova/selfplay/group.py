@@ -214,6 +214,10 @@ class Group:
         self.rng.bit_generator.state = rest["rng"]
         for name in SAVED:
             setattr(self, name, arrays[name].copy())
+        missing = self.config.random_opening_moves - self.opening_actions.shape[1]
+        if missing > 0:  # the settings allow longer openings than when it was saved
+            self.opening_states = np.pad(self.opening_states, ((0, 0), (0, missing), (0, 0)))
+            self.opening_actions = np.pad(self.opening_actions, ((0, 0), (0, missing)))
         names = [field.name for field in dataclasses.fields(Tick)]
         count = len(arrays["past_states"]) if "past_states" in arrays else 0
         self.past = [
