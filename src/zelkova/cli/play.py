@@ -142,6 +142,7 @@ def _game_of_run(run: Path, overrides: list[str] | None) -> Game:
         raise ConfigError(
             f"{run / 'config.toml'} names no game; allowed: [game] with a name; next: name another run"
         )
+    games.refuse_inside(table["name"], run)
     return games.load(table["name"], {key: value for key, value in table.items() if key != "name"})
 
 

@@ -118,6 +118,7 @@ def open_run(
         DeviceError, GameError: see refuse_unusable.
     """
     from zelkova.config import load_config
+    from zelkova.games import refuse_inside
     from zelkova.learning.checkpoint import make_folder
     from zelkova.learning.lock import RunLock
 
@@ -131,6 +132,7 @@ def open_run(
                 f"{resume} is no run: it has no config.toml; next: give the folder that --out named"
             )
         config, folder = load_config(str(resume / "config.toml"), overrides), resume
+        refuse_inside(config.game.name, resume)
     else:
         assert source is not None
         config = load_config(source, overrides)
