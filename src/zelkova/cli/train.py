@@ -14,7 +14,8 @@ import typer
 
 from zelkova.cli import console
 from zelkova.cli.options import Device, Json, Overrides, Seed, Size, as_overrides
-from zelkova.errors import ConfigError, GameError
+from zelkova.cli.user_game import refuse_broken
+from zelkova.errors import ConfigError
 
 if TYPE_CHECKING:
     from zelkova.config import RunConfig
@@ -182,12 +183,7 @@ def refuse_unusable(config: "RunConfig") -> None:
 
     game = games.load(config.game.name, config.game.options)
     resolve_device(config.device)
-    if config.game.name.endswith(".py"):
-        from zelkova.games.check import check_game
-
-        report = check_game(game, games=1)
-        if not report.ok:
-            raise GameError(str(report))
+    refuse_broken(game)
 
 
 def go_on(folder: Path) -> str:
