@@ -51,7 +51,7 @@ class RunConfig:
     preset: str = GENERAL_PRESET  # where the run's settings started
     size: Literal["tiny", "small", "base"] = "base"  # the one dial
     seed: int = 0  # of every random stream of the run
-    device: str = "auto"  # "auto", "cpu", "cuda" or "cuda:N"
+    device: str = "auto"  # "auto", "cpu", "cuda", "cuda:N" or "mps"
     game: GameConfig = field(default_factory=GameConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
