@@ -78,6 +78,7 @@ def load_agent(
     threads: int = 1,
     device: str = "auto",
     cache: int = 65536,
+    num_leaves: int = 1,
     **search: Any,
 ) -> Agent:
     """Load an agent as it plays outside training: without noise unless asked, and with a budget of its own.
@@ -89,6 +90,7 @@ def load_agent(
         threads: that one network call may use on a CPU.
         device: "auto", "cpu", "cuda", ...
         cache: positions whose evaluation is kept.
+        num_leaves: of one tree evaluated at a time: fills a network's batch where few positions are searched.
         **search: other fields of SearchConfig to change.
     Raises:
         CheckpointError: the file is missing, damaged or foreign.
@@ -122,6 +124,6 @@ def load_agent(
     fill_module(module, acting, file)
     place, _ = resolve_device(device)
     engine = make_engine(
-        module.eval(), game.observation_shape, device=place, max_batch=batch, threads=threads
+        module.eval(), game.observation_shape, device=place, max_batch=batch * num_leaves, threads=threads
     )
-    return Agent(game, engine, config, batch=batch, cache=cache)
+    return Agent(game, engine, config, batch=batch, cache=cache, num_leaves=num_leaves)
