@@ -8,4 +8,5 @@ from zelkova import compile_cache
 
 __version__ = "0.1.0"
 
-compile_cache.choose_place(__version__)
+COMPILED = compile_cache.choose_place(__version__)
+"""The folder of compiled code, for this user alone; None where nothing can be kept."""

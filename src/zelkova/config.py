@@ -51,7 +51,7 @@ class RunConfig:
     preset: str = GENERAL_PRESET  # where the run's settings started
     size: Literal["tiny", "small", "base"] = "base"  # the one dial
     seed: int = 0  # of every random stream of the run
-    device: str = "auto"  # "auto", "cpu", "cuda" or "cuda:N"
+    device: str = "auto"  # "auto", "cpu", "cuda", "cuda:N" or "mps"
     game: GameConfig = field(default_factory=GameConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
@@ -117,6 +117,7 @@ def load_config(source: str, overrides: Sequence[str] = (), kind: type[Any] = Ru
         kind: the dataclass to fill.
     Raises:
         ConfigError: source, a key or a value is not known or not allowed; the message names the nearest.
+        GameError: the settings of a run name a game's file in the run's own folder.
     """
     table = find_source(source)
     overlay: dict[str, Any] = {}
@@ -130,6 +131,9 @@ def load_config(source: str, overrides: Sequence[str] = (), kind: type[Any] = Ru
     table = _apply_size(table, overlay.get("size"), source)
     table.setdefault("preset", source)
     config = settings.build(kind, settings.merge(table, overlay))
+    is_of_run = source.endswith(".toml") and (Path(source).parent / "checkpoints").is_dir()
+    if isinstance(config, RunConfig) and is_of_run:
+        games.refuse_inside(config.game.name, Path(source).parent)
     if isinstance(config, RunConfig) and config.game.name.endswith(".py"):  # a run may go on from anywhere
         game = dataclasses.replace(config.game, name=str(Path(config.game.name).resolve()))
         return dataclasses.replace(config, game=game)

@@ -1,17 +1,30 @@
 """An agent: the same answer alone, in a batch, with a cache, and in another process."""
 
+import dataclasses
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from tests.agents.counting import FakeNetwork, positions, stack
+from tests.agents.counting import FakeNetwork, Floats, positions, stack
 
 from zelkova import games
 from zelkova.agents.agent import Agent
 from zelkova.errors import ShapeError
 from zelkova.games import Game
 from zelkova.search.config import SearchConfig
+
+
+class CountingNetwork(FakeNetwork):
+    """Keeps the size of every call."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.sizes: list[int] = []
+
+    def evaluate(self, planes: Floats) -> tuple[Floats, Floats]:
+        self.sizes.append(len(planes))
+        return super().evaluate(planes)
 
 
 @pytest.fixture(scope="module", params=["tic_tac_toe", "connect_four_3p"])
@@ -60,6 +73,40 @@ def test_legal_moves_alone_are_played_and_weights_sum_to_one(game: Game) -> None
         low, high = game.return_range
         assert (low - 1e-5 <= result.value[row]).all()
         assert (result.value[row] <= high + 1e-5).all()
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=["gumbel", "puct"])
+def test_several_leaves_of_a_tree_share_a_call_and_no_simulation_is_lost(
+    game: Game, config: SearchConfig
+) -> None:
+    config = dataclasses.replace(config, num_simulations=64, gumbel_scale=0.0)
+    starts = positions(game, 5, seed=2)
+    calls = []
+    for leaves in (1, 4):
+        network = CountingNetwork(game)
+        result = Agent(game, network, config, batch=1, num_leaves=leaves).act(stack(starts))
+        calls.append(network.sizes)
+        for row, start in enumerate(starts):
+            assert result.action[row] in start.legal_actions()
+            assert result.visit_counts[row].sum() == 64
+            assert result.action_weights[row].sum() == pytest.approx(1.0, abs=1e-5)
+    assert max(calls[0]) == 1
+    assert max(calls[1]) == 4
+    assert len(calls[1]) < 0.6 * len(calls[0])
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=["gumbel", "puct"])
+def test_several_leaves_find_the_winning_move(config: SearchConfig) -> None:
+    game = games.load("tic_tac_toe")
+    config = dataclasses.replace(config, num_simulations=64, gumbel_scale=0.0)
+    network = FakeNetwork(game)
+    network.policy[:] = network.outcome[:] = 0.0  # no opinion: the rules' endings alone tell
+    agent = Agent(game, network, config, batch=1, num_leaves=4)
+    for played, wins in (((0, 3, 1, 4), 2), ((4, 0, 2, 1), 6), ((8, 3, 0, 4, 1), 5)):
+        position = game.position()
+        for action in played:
+            position.play(action)
+        assert agent.act(position.state).action.tolist() == [wins]
 
 
 def test_no_position_is_refused() -> None:

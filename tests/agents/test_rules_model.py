@@ -4,15 +4,16 @@ import dataclasses
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.agents.counting import FakeNetwork, positions, stack
 
 from zelkova import games
 from zelkova.agents.rules_model import RulesModel, absolute_values
-from zelkova.errors import ConfigError, ShapeError
+from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.games import Game
 from zelkova.games.game import Position
 from zelkova.networks.outcome import outcome_values
-from zelkova.search.model import Evaluation
+from zelkova.search.model import Evaluation, Model
 
 
 @pytest.fixture(scope="module", params=["tic_tac_toe", "connect_four_3p"])
@@ -27,6 +28,11 @@ def small() -> Game:
 
 def copy(evaluation: Evaluation) -> Evaluation:
     return Evaluation(*[np.array(array) for array in evaluation])  # type: ignore[arg-type]
+
+
+def root(model: RulesModel, states: NDArray[np.uint64]) -> Evaluation:
+    model.place(states)
+    return model.root()
 
 
 def expect(game: Game, network: FakeNetwork, position: Position, said: Evaluation, row: int) -> None:
@@ -57,7 +63,7 @@ def test_it_says_what_rules_and_network_say(game: Game, cache: int) -> None:
     network, trees, nodes = FakeNetwork(game), 4, 60
     model = RulesModel(game, network, trees, nodes, cache=cache)
     starts = positions(game, trees, seed=1)
-    said = model.root(stack(starts))
+    said = root(model, stack(starts))
     for row, start in enumerate(starts):
         expect(game, network, start, said, row)
     at: list[list[Position]] = [[start] for start in starts]
@@ -98,7 +104,7 @@ def test_a_cache_changes_no_answer_and_saves_evaluations(small: Game) -> None:
     models = [RulesModel(small, plain, 8, 4), RulesModel(small, cached, 8, 4, cache=1024)]
     for seed in range(6):
         states = stack(positions(small, 8, seed % 3, plies=2))
-        without, with_one = (copy(model.root(states)) for model in models)
+        without, with_one = (copy(root(model, states)) for model in models)
         for one, other in zip(without, with_one, strict=True):
             np.testing.assert_array_equal(one, other)
     assert plain.rows == models[0].asked == models[1].asked == 48
@@ -109,7 +115,7 @@ def test_equal_positions_in_one_batch_are_evaluated_once(small: Game) -> None:
     network = FakeNetwork(small)
     model = RulesModel(small, network, 5, 2, cache=64)
     first, second = positions(small, 2, seed=3)
-    said = model.root(stack([first, second, first, first, second]))
+    said = root(model, stack([first, second, first, first, second]))
     assert network.rows == len({bytes(first.state), bytes(second.state)})
     for row, position in enumerate([first, second, first, first, second]):
         expect(small, network, position, said, row)
@@ -122,7 +128,7 @@ def test_a_cache_smaller_than_the_batch_answers_all_the_same(small: Game, size: 
     tiny, plain = RulesModel(small, network, 16, 2, cache=size), RulesModel(small, again, 16, 2)
     for seed in range(8):
         states = stack(positions(small, 16, seed, plies=5))
-        for one, other in zip(copy(tiny.root(states)), copy(plain.root(states)), strict=True):
+        for one, other in zip(copy(root(tiny, states)), copy(root(plain, states)), strict=True):
             np.testing.assert_array_equal(one, other)
 
 
@@ -130,10 +136,10 @@ def test_new_weights_are_asked_anew_after_forget(small: Game) -> None:
     network = FakeNetwork(small)
     model = RulesModel(small, network, 3, 2, cache=64)
     starts = positions(small, 3, seed=4)
-    model.root(stack(starts))
+    root(model, stack(starts))
     network.policy, network.outcome = network.policy * -1.0, network.outcome * 2.0
     model.forget()
-    said = copy(model.root(stack(starts)))
+    said = copy(root(model, stack(starts)))
     for row, start in enumerate(starts):
         expect(small, network, start, said, row)
 
@@ -144,9 +150,9 @@ def test_a_network_that_fails_leaves_no_row_waiting_for_its_answer(small: Game) 
     one, two = positions(small, 2, seed=5)
     network.fails = True
     with pytest.raises(RuntimeError, match="out of memory"):
-        model.root(stack([one, two]))
+        root(model, stack([one, two]))
     network.fails = False
-    said = copy(model.root(stack([two, one])))
+    said = copy(root(model, stack([two, one])))
     expect(small, network, two, said, 0)
     expect(small, network, one, said, 1)
 
@@ -154,10 +160,10 @@ def test_a_network_that_fails_leaves_no_row_waiting_for_its_answer(small: Game) 
 def test_calls_are_kept_only_where_asked_for(small: Game) -> None:
     model = RulesModel(small, FakeNetwork(small), 1, 2)
     state = stack(positions(small, 1))
-    model.root(state)
+    root(model, state)
     assert model.busy is None
     model.busy = []
-    model.root(state)
+    root(model, state)
     assert len(model.busy) == 1
     assert model.busy[0][0] <= model.busy[0][1]
 
@@ -165,5 +171,8 @@ def test_calls_are_kept_only_where_asked_for(small: Game) -> None:
 def test_sizes_and_shapes_are_checked(small: Game) -> None:
     with pytest.raises(ConfigError, match="0 trees"):
         RulesModel(small, FakeNetwork(small), 0, 2)
+    assert isinstance(RulesModel(small, FakeNetwork(small), 1, 2), Model)
+    with pytest.raises(SearchError, match=r"root\(\) before place"):
+        RulesModel(small, FakeNetwork(small), 1, 2).root()
     with pytest.raises(ShapeError, match=r"allowed: \(2, "):
-        RulesModel(small, FakeNetwork(small), 2, 2).root(stack(positions(small, 3)))
+        RulesModel(small, FakeNetwork(small), 2, 2).place(stack(positions(small, 3)))

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from zelkova import games
-from zelkova.agents.uct import UctSearch
+from zelkova.agents.uct import UctSearch, new_tree, tree_bytes
 from zelkova.errors import ConfigError, GameError, ShapeError
 from zelkova.games.playout import random_below
 
@@ -164,3 +164,15 @@ def test_a_position_without_actions_is_an_error() -> None:
         position.play(cell)
     with pytest.raises(GameError, match="zelkova check"):
         UctSearch(game, 10).search(position.state, np.zeros(1, np.uint64))
+
+
+def test_trees_that_no_memory_holds_are_refused_with_their_size() -> None:
+    with pytest.raises(ConfigError, match=r"10000000 simulations of gomoku on 64 threads needs [0-9.]+ GB"):
+        UctSearch(games.load("gomoku"), 10_000_000, threads=64)
+
+
+def test_the_size_that_is_refused_is_that_of_the_trees() -> None:
+    game = games.load("connect_four")
+    tree, _ = new_tree(game, 1000)
+    held = sum(field.nbytes for field in tree)
+    assert tree_bytes(game, 1000) == pytest.approx(held, rel=0.01)

@@ -6,18 +6,25 @@ from numpy.typing import NDArray
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError
 from zelkova.games import Game
-from zelkova.search.batch import BatchSearch, draw_noise
+from zelkova.search.batch import BatchSearch, draw_by_visits, draw_noise, run
 from zelkova.search.config import SearchConfig
 from zelkova.search.model import SearchResult
 
-__all__ = ["Agent", "SearchConfig", "SearchResult"]
+__all__ = ["Agent", "SearchConfig", "SearchResult", "draw_by_visits"]
 
 
 class Agent:
     """Searches from many positions of one game at once."""
 
     def __init__(
-        self, game: Game, engine: Evaluator, config: SearchConfig, *, batch: int, cache: int = 0
+        self,
+        game: Game,
+        engine: Evaluator,
+        config: SearchConfig,
+        *,
+        batch: int,
+        cache: int = 0,
+        num_leaves: int = 1,
     ) -> None:
         """Allocate the trees.
 
@@ -27,15 +34,19 @@ class Agent:
             config: how to search.
             batch: B, trees at a time.
             cache: positions in the evaluation cache, 0 for none.
+            num_leaves: of one tree evaluated at a time; the engine's batch holds batch * num_leaves rows.
         """
         self.game, self.config, self.batch = game, config, batch
-        self.model = RulesModel(game, engine, batch, config.num_simulations + 1, cache=cache)
+        self.model = RulesModel(
+            game, engine, batch, config.num_simulations + 1, num_leaves=num_leaves, cache=cache
+        )
         self.search = BatchSearch(
             config,
             num_trees=batch,
             max_actions=game.max_legal_actions,
             num_players=game.num_players,
             q_range=game.return_range,
+            num_leaves=num_leaves,
         )
 
     def search_batch(self, states: NDArray[np.uint64], rng: np.random.Generator | None) -> SearchResult:
@@ -45,14 +56,10 @@ class Agent:
             states: [B, words], not at an ending.
             rng: draws the root noise; None searches without.
         """
-        roots = self.model.root(states)
-        noise = (
-            None if rng is None else draw_noise(self.config, roots.count, self.game.max_legal_actions, rng)
-        )
-        self.search.set_roots(roots, noise)
-        while not self.search.is_done:
-            self.search.expand(self.model.step(*self.search.select()))
-        return self.search.result()
+        self.model.place(states)
+        most = self.game.max_legal_actions
+        noise = None if rng is None else lambda count: draw_noise(self.config, count, most, rng)
+        return run(self.search, self.model, noise)
 
     def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> SearchResult:
         """Search from any number of positions, B at a time.

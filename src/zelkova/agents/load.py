@@ -60,6 +60,16 @@ def find_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any], dict[str, s
     raise CheckpointError(f"{place} {what}; allowed: a run's folder or a checkpoint; next: zelkova train")
 
 
+def run_of(path: Path) -> Path:
+    """Give the folder of the run that a checkpoint belongs to; the checkpoint's own folder where it is alone.
+
+    Args:
+        path: a checkpoint file, or a run's folder.
+    """
+    folder = path.absolute().parent if path.is_file() else path.absolute()
+    return folder.parent if folder.name == CHECKPOINTS else folder
+
+
 def load_agent(
     path: str | Path,
     *,
@@ -68,6 +78,7 @@ def load_agent(
     threads: int = 1,
     device: str = "auto",
     cache: int = 65536,
+    num_leaves: int = 1,
     **search: Any,
 ) -> Agent:
     """Load an agent as it plays outside training: without noise unless asked, and with a budget of its own.
@@ -79,11 +90,12 @@ def load_agent(
         threads: that one network call may use on a CPU.
         device: "auto", "cpu", "cuda", ...
         cache: positions whose evaluation is kept.
+        num_leaves: of one tree evaluated at a time: fills a network's batch where few positions are searched.
         **search: other fields of SearchConfig to change.
     Raises:
         CheckpointError: the file is missing, damaged or foreign.
         ConfigError: a search setting is unknown or out of range.
-        GameError: the game that it names can't be loaded.
+        GameError: the game that it names can't be loaded, or is a file in the run's own folder.
     """
     unknown = [name for name in search if name not in SearchConfig.__dataclass_fields__]
     if unknown:
@@ -94,6 +106,7 @@ def load_agent(
         search["num_simulations"] = num_simulations
     file, tensors, words = find_checkpoint(path)
     try:
+        games.refuse_inside(words["game"], run_of(file))
         game = games.load(words["game"], json.loads(words["game_options"]))
         network = NetworkConfig(**json.loads(words["network"]))
         kept = {**json.loads(words["search"]), "gumbel_scale": 0.0, "dirichlet_fraction": 0.0, **search}
@@ -111,6 +124,6 @@ def load_agent(
     fill_module(module, acting, file)
     place, _ = resolve_device(device)
     engine = make_engine(
-        module.eval(), game.observation_shape, device=place, max_batch=batch, threads=threads
+        module.eval(), game.observation_shape, device=place, max_batch=batch * num_leaves, threads=threads
     )
-    return Agent(game, engine, config, batch=batch, cache=cache)
+    return Agent(game, engine, config, batch=batch, cache=cache, num_leaves=num_leaves)

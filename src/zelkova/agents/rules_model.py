@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.agents import kernels
-from zelkova.errors import ConfigError, ShapeError
+from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.games import Game
 from zelkova.games.hashing import position_keys
 from zelkova.networks.outcome import outcome_values
@@ -100,6 +100,7 @@ class RulesModel:
         self._cache_owner = np.zeros(size, np.int64)
         self._cache_logits = np.zeros((size, wide), np.float32)
         self._cache_value = np.zeros((size, players), np.float32)
+        self._is_placed = False
         self.asked = 0  # positions that needed an evaluation
         self.evaluated = 0  # positions that the network was given
         self.busy: list[tuple[float, float]] | None = None  # start and end of the network's calls, if kept
@@ -108,20 +109,30 @@ class RulesModel:
         """Empty the evaluation cache; call it when the network has new weights."""
         self._cache_status[:] = kernels.EMPTY
 
-    def root(self, states: NDArray[np.uint64]) -> Evaluation:
-        """Put a position at each tree's root and evaluate it.
+    def place(self, states: NDArray[np.uint64]) -> None:
+        """Put a position at each tree's root.
 
         Args:
             states: [B, words], not at an ending.
-        Returns:
-            B rows; the arrays are written again by the next call.
         Raises:
             ShapeError: states has another shape.
         """
         if states.shape != (self.num_trees, self.game.words):
             raise ShapeError(f"states has shape {states.shape}; allowed: {(self.num_trees, self.game.words)}")
+        self.states[self._trees[:: self.num_leaves]] = states
+        self._is_placed = True
+
+    def root(self) -> Evaluation:
+        """Evaluate the positions that were placed at the roots.
+
+        Returns:
+            B rows; the arrays are written again by the next call.
+        Raises:
+            SearchError: no positions were placed.
+        """
+        if not self._is_placed:
+            raise SearchError("root() before place(): put a position at each root first")
         roots = self._trees[:: self.num_leaves]
-        self.states[roots] = states
         none = np.full(self.num_trees, -1, np.int64)
         return self._evaluate(none, roots, np.zeros(self.num_trees, np.int32))
 

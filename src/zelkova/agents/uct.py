@@ -15,6 +15,7 @@ row's answer depends on its state and seed only, so threads may split a batch an
 """
 
 import dataclasses
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -288,6 +289,27 @@ def new_tree(game: Game, num_simulations: int) -> tuple[UctTree, NDArray[np.int8
     return tree, states.view(np.int8)[:, offset]
 
 
+def tree_bytes(game: Game, num_simulations: int) -> int:
+    """Give the memory of `new_tree` in bytes, scratch left out."""
+    return (num_simulations + 1) * (28 * game.max_legal_actions + 49 + 8 * game.words)
+
+
+def _refuse_too_large(game: Game, num_simulations: int, threads: int) -> None:
+    """Refuse trees that this machine's memory can't hold, where the system tells how much it has.
+
+    Raises:
+        ConfigError: says how much they need and how much there is.
+    """
+    needed = threads * tree_bytes(game, num_simulations)
+    names = getattr(os, "sysconf_names", {})
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_PHYS_PAGES" in names else None
+    if memory is not None and needed > memory:
+        raise ConfigError(
+            f"uct with {num_simulations} simulations of {game.name} on {threads} threads needs"
+            f" {needed / 1e9:.1f} GB, and this machine has {memory / 1e9:.1f} GB; next: fewer simulations"
+        )
+
+
 class UctSearch:
     """UCT over batches of positions of one game, on one or more threads."""
 
@@ -299,12 +321,13 @@ class UctSearch:
             num_simulations: walks a position, 1 or more.
             threads: slices of a batch that are searched side by side.
         Raises:
-            ConfigError: a number is below 1.
+            ConfigError: a number is below 1, or the trees don't fit into this machine's memory.
         """
         if num_simulations < 1 or threads < 1:
             raise ConfigError(
                 f"uct got {num_simulations} simulations and {threads} threads; allowed: 1 or more of each"
             )
+        _refuse_too_large(game, num_simulations, threads)
         self.game = game
         self.num_simulations = num_simulations
         low, high = game.return_range

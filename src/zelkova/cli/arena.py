@@ -10,6 +10,7 @@ import typer
 
 from zelkova.cli import console
 from zelkova.cli.options import Device, Json
+from zelkova.cli.user_game import refuse_broken
 from zelkova.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -83,17 +84,21 @@ def seat_players(
         device: where networks run.
     Raises:
         ConfigError: no player tells the game and none was named, or they play different games.
+        GameError: a user's game breaks the contract.
     """
     from zelkova import games as registry
     from zelkova.evaluation.players import SearchPlayer, is_reference, make_player
 
     made: dict[str, SearchPlayer] = {}
     rules = registry.load(game) if game is not None else None
+    if rules is not None:
+        refuse_broken(rules)
     for text in texts:
         if text not in made and not is_reference(text) and Path(text).exists():
             from zelkova.agents.load import load_agent
 
             agent = load_agent(text, num_simulations=simulations, batch=BATCH, device=device)
+            refuse_broken(agent.game)
             made[text] = SearchPlayer(agent, text)
             rules = rules or agent.game
             if (agent.game.name, agent.game.options) != (rules.name, rules.options):

@@ -11,7 +11,7 @@ Overrides = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")]
 Size = Annotated[str | None, typer.Option(help="The one dial of a preset: tiny, small or base.")]
-Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to a file.")]
 
 

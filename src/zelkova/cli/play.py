@@ -13,12 +13,15 @@ import typer
 
 from zelkova.cli import console
 from zelkova.cli.options import Device, Overrides, Seed
+from zelkova.cli.user_game import refuse_broken
 from zelkova.errors import ConfigError, hint
 from zelkova.games import Game
 
 if TYPE_CHECKING:
     from zelkova.play.thinking import Thinker
 
+LEAVES = 8  # of the one tree, evaluated in one call of the network
+FEWEST_FOR_LEAVES = 64  # simulations; below, leaves found side by side would cost strength
 _DEFAULT = "uct:1000"
 
 Target = Annotated[
@@ -49,6 +52,7 @@ def play(
 
     run = _find_run(target)
     game = _game_of_run(run, overrides) if run is not None else _load_game(target, overrides)
+    refuse_broken(game)
     name = agent or (str(run) if run is not None else _DEFAULT)
     thinker = _find_thinker(name, game, simulations, device or "auto")
     table = Table(
@@ -142,6 +146,7 @@ def _game_of_run(run: Path, overrides: list[str] | None) -> Game:
         raise ConfigError(
             f"{run / 'config.toml'} names no game; allowed: [game] with a name; next: name another run"
         )
+    games.refuse_inside(table["name"], run)
     return games.load(table["name"], {key: value for key, value in table.items() if key != "name"})
 
 
@@ -161,7 +166,7 @@ def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thin
         return UctThinker(game, int(match[1]))
     if name.startswith("uct") and not Path(name).exists():
         raise ConfigError(
-            f"--agent {name}: allowed: uct:N with N simulations a move from 1 on; hint: uct:1000"
+            f"--agent {name}: allowed: uct:N with N simulations a move from 1 to 10000000; hint: uct:1000"
         )
     if not Path(name).exists():
         raise ConfigError(
@@ -177,8 +182,10 @@ def _loader(name: str, game: Game, simulations: int, device: str) -> "Callable[[
         from zelkova.agents.load import load_agent
         from zelkova.play.thinking import AgentThinker
 
-        agent = load_agent(name, num_simulations=simulations, device=device)
+        leaves = LEAVES if simulations >= FEWEST_FOR_LEAVES else 1
+        agent = load_agent(name, num_simulations=simulations, device=device, num_leaves=leaves)
         other = agent.game
+        refuse_broken(other)
         if other.name != game.name:
             raise ConfigError(f"{name} plays {other.name}, not {game.name}; next: name the run alone")
         if other.options != game.options:

@@ -14,7 +14,8 @@ import typer
 
 from zelkova.cli import console
 from zelkova.cli.options import Device, Json, Overrides, Seed, Size, as_overrides
-from zelkova.errors import ConfigError, GameError
+from zelkova.cli.user_game import refuse_broken
+from zelkova.errors import ConfigError
 
 if TYPE_CHECKING:
     from zelkova.config import RunConfig
@@ -118,6 +119,7 @@ def open_run(
         DeviceError, GameError: see refuse_unusable.
     """
     from zelkova.config import load_config
+    from zelkova.games import refuse_inside
     from zelkova.learning.checkpoint import make_folder
     from zelkova.learning.lock import RunLock
 
@@ -131,6 +133,7 @@ def open_run(
                 f"{resume} is no run: it has no config.toml; next: give the folder that --out named"
             )
         config, folder = load_config(str(resume / "config.toml"), overrides), resume
+        refuse_inside(config.game.name, resume)
     else:
         assert source is not None
         config = load_config(source, overrides)
@@ -180,12 +183,7 @@ def refuse_unusable(config: "RunConfig") -> None:
 
     game = games.load(config.game.name, config.game.options)
     resolve_device(config.device)
-    if config.game.name.endswith(".py"):
-        from zelkova.games.check import check_game
-
-        report = check_game(game, games=1)
-        if not report.ok:
-            raise GameError(str(report))
+    refuse_broken(game)
 
 
 def go_on(folder: Path) -> str:

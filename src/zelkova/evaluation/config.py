@@ -5,7 +5,7 @@ import re
 
 from zelkova.errors import ConfigError, hint
 
-UCT = re.compile(r"uct:([1-9][0-9]{0,7})")
+UCT = re.compile(r"uct:([1-9][0-9]{0,6}|10000000)")
 """How the reference opponent is named, with its simulations a move."""
 
 REFERENCES = ("random", "uct:1000")
@@ -62,6 +62,6 @@ class RatingConfig:
         for name in self.opponents:
             if name != "random" and not UCT.fullmatch(name):
                 raise ConfigError(
-                    f"rating.opponents names `{name}`; allowed: random, and uct:N with N from 1 to 99999999;"
+                    f"rating.opponents names `{name}`; allowed: random, and uct:N with N from 1 to 10000000;"
                     f" {hint(name, REFERENCES)}"
                 )

@@ -147,7 +147,7 @@ def make_player(
     if is_reference(text):
         match = UCT.fullmatch(text)
         if match is None:
-            raise ConfigError(f"player `{text}`: allowed: uct:N with N from 1 to 99999999, such as uct:1000")
+            raise ConfigError(f"player `{text}`: allowed: uct:N with N from 1 to 10000000, such as uct:1000")
         return UctPlayer(game, int(match[1]), threads=threads)
     if load_agent is not None and Path(text).exists():
         return SearchPlayer(load_agent(Path(text)), text)

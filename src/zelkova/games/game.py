@@ -53,10 +53,10 @@ class Game:
         """The compiled rules; compiled on first use, then cached on disk."""
         from zelkova.games.native import NativeRules
 
-        return NativeRules(self.functions, self.state_dtype, cache=self._is_current())
+        return NativeRules(self.functions, self.state_dtype, cache=self.is_current())
 
-    def _is_current(self) -> bool:
-        """Say whether the compiled rules may be kept on disk: they must be what the file says now.
+    def is_current(self) -> bool:
+        """Say whether the rules are what the file says now, so that what is made of them may be kept on disk.
 
         A user's file may have been edited since it was read, or call functions of files beside it.
         """

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,6 +61,29 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Game:
         notation=importlib.import_module(f"{package}.notation"),
         drawing=importlib.import_module(f"{package}.drawing"),
     )
+
+
+def refuse_inside(name_or_path: str, folder: Path) -> None:
+    """Refuse a game's file that lies in a run's folder: a run that came from someone else must not run code.
+
+    Call it with what a run or its checkpoint names, before `load`.
+
+    Args:
+        name_or_path: as for `load`; a name is never refused.
+        folder: of the run.
+    Raises:
+        GameError: the file, or what a link in its place leads to, is in the folder or below it.
+    """
+    if not name_or_path.endswith(".py"):
+        return
+    path = Path(name_or_path)
+    above = {*path.resolve().parents, *Path(os.path.abspath(path)).parents}
+    if folder.exists() and any(parent.exists() and parent.samefile(folder) for parent in above):
+        raise GameError(
+            f"the run in {folder} names the game file {path}, which lies in the run's own folder; a file that"
+            " may have come with a run is never executed; next: read it, and if you trust it, move it out of"
+            " the folder and name it there: zelkova train --resume RUN --set game.name=path/to/game.py"
+        )
 
 
 def _import_file(path: Path) -> tuple[ModuleType, tuple[int, int]]:

@@ -1,6 +1,7 @@
 """The figures of a run: metrics.jsonl, one JSON object a round, in step with the checkpoints."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,11 +22,12 @@ class MetricsLog:
         """Write a round's figures.
 
         Args:
-            metrics: with the number of its `round`; finite numbers.
+            metrics: with the number of its `round`; a figure that is no finite number is written as null.
         Raises:
             CheckpointError: no space or no permission.
         """
-        line = json.dumps({name: round(value, 6) for name, value in metrics.items()}, allow_nan=False)
+        figures = {name: round(value, 6) if math.isfinite(value) else None for name, value in metrics.items()}
+        line = json.dumps(figures, allow_nan=False)
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zelkova.errors import ConfigError, hint
-from zelkova.games import load, names
+from zelkova.games import load, names, refuse_inside
 from zelkova.games.game import Position
 
 Round = dict[str, float]
@@ -155,9 +155,12 @@ def _is_trusted(name: object, folder: Path) -> bool:
     """
     if not isinstance(name, str):
         return False
+    try:
+        refuse_inside(name, folder)
+    except ValueError:  # a GameError, or no path at all
+        return False
     path = Path(name)
-    inside = path.is_absolute() and folder.resolve() in path.resolve().parents
-    return name in names() or (name.endswith(".py") and path.is_absolute() and path.is_file() and not inside)
+    return name in names() or (name.endswith(".py") and path.is_absolute() and path.is_file())
 
 
 def _reason(error: Exception) -> str:

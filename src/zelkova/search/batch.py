@@ -3,10 +3,11 @@
 `BatchSearch` allocates once. It knows no game and no network: a `Model` answers for the positions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search import tree
@@ -23,6 +24,8 @@ from zelkova.search.model import (
 )
 from zelkova.search.native import F32, I32, bind
 from zelkova.search.simulate import STATUSES, plant_roots, read_roots, select_leaves, settle_leaves
+
+F64 = NDArray[np.float64]
 
 
 class BatchSearch:
@@ -199,14 +202,12 @@ class BatchSearch:
         )
         read_roots(*self.forest, *answer)
         heat = np.broadcast_to(np.asarray(temperature, np.float64), (trees,))
-        warm = np.flatnonzero(heat > 0)
-        if warm.size:
+        warm = heat > 0
+        if warm.any():
             if uniform is None or uniform.shape != (trees,):
                 raise ShapeError(f"result(temperature > 0) needs uniform of shape ({trees},)")
-            sharpened = visit_policy(answer.visit_counts[warm], heat[warm])
-            total = np.cumsum(sharpened, axis=1)
-            column = (total > uniform[warm, None] * total[:, -1:]).argmax(axis=1)
-            answer.action[warm] = answer.actions[warm, column]
+            drawn = draw_by_visits(answer, np.where(warm, heat, 1.0), uniform)
+            answer.action[warm] = drawn[warm]
         return answer
 
     def _raise(self, status: int, leaves: int = 1) -> None:
@@ -215,16 +216,35 @@ class BatchSearch:
             raise SearchError(f"tree {row // leaves} (row {row}): {MESSAGES[problem]}")
 
 
-def visit_policy(visits: I32, temperature: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Sharpen visit counts: visits ** (1 / temperature), normalised.
+def visit_weights(visits: I32, temperature: Any) -> F64:
+    """Sharpen visit counts: (visits / most visits) ** (1 / temperature); they need not sum to 1.
 
     Args:
         visits: [B, M]. temperature: above 0, a number or [B].
     """
-    share = visits / visits.max(axis=1, keepdims=True)
-    power = share ** (1.0 / np.broadcast_to(np.asarray(temperature, np.float64), (len(visits),))[:, None])
-    policy: np.ndarray[Any, np.dtype[np.float64]] = power / power.sum(axis=1, keepdims=True)
-    return policy
+    heat = np.asarray(temperature, np.float64)
+    share = visits / np.maximum(visits.max(axis=1, keepdims=True), 1)
+    weights: F64 = share ** (1.0 / heat[:, None] if heat.ndim else float(1.0 / heat))
+    return weights
+
+
+def draw_by_visits(result: SearchResult, temperature: Any, uniform: Any) -> I32:
+    """Draw an action for every tree in proportion to visits ** (1 / temperature).
+
+    Args:
+        result: of the searches.
+        temperature: above 0, a number or [B].
+        uniform: [B] numbers in [0, 1) to draw with.
+    Returns:
+        [B] action numbers.
+    """
+    inside = np.arange(result.actions.shape[1])[None] < result.count[:, None]
+    visits = np.where(inside, result.visit_counts, 0).astype(np.int32)
+    total = np.cumsum(visit_weights(visits, temperature), axis=1)
+    index = (total <= (uniform * total[:, -1])[:, None]).sum(axis=1)
+    column = np.minimum(index, result.count - 1)  # where rounding led past the last one
+    drawn: I32 = result.actions[np.arange(len(column)), column]
+    return drawn
 
 
 def draw_noise(
@@ -314,15 +334,16 @@ def new_forest(search: BatchSearch, q_range: tuple[float, float]) -> tree.Forest
     )
 
 
-def run(search: BatchSearch, model: Model, noise: F32 | None = None) -> SearchResult:
+def run(search: BatchSearch, model: Model, noise: F32 | Callable[[I32], F32] | None = None) -> SearchResult:
     """Search from the model's roots to the end.
 
     Args:
         search: its trees are used anew.
         model: answers for the positions; if it has a compiled loop of its own (`search_natively`), that runs.
-        noise: as in `BatchSearch.set_roots`.
+        noise: as in `BatchSearch.set_roots`; or what draws it once the roots' legal actions [B] are counted.
     """
-    search.set_roots(model.root(), noise)
+    roots = model.root()
+    search.set_roots(roots, noise(roots.count) if callable(noise) else noise)
     natively = getattr(model, "search_natively", None)
     if natively is not None:
         natively(search)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.agents import kernels
-from zelkova.agents.agent import Agent, SearchResult
+from zelkova.agents.agent import Agent, SearchResult, draw_by_visits
 from zelkova.errors import CheckpointError, GameError
 from zelkova.games import Game
 from zelkova.games.single import Single
@@ -141,16 +141,7 @@ class Group:
 
     def _choose(self, result: SearchResult, age: NDArray[np.int64]) -> NDArray[np.int32]:
         """Pick each game's move: sampled by visits in its first moves, then the search's own choice."""
-        draws = self.rng.random(len(age))
-        inside = np.arange(result.actions.shape[1])[None] < result.count[:, None]
-        visits = np.where(inside, result.visit_counts, 0).astype(np.float64)
-        weights = (visits / np.maximum(visits.max(axis=1, keepdims=True), 1)) ** (
-            1.0 / self.config.temperature
-        )
-        total = np.cumsum(weights, axis=1)
-        index = (total <= (draws * total[:, -1])[:, None]).sum(axis=1)
-        column = np.minimum(index, result.count - 1)
-        sampled = result.actions[np.arange(len(column)), column]
+        sampled = draw_by_visits(result, self.config.temperature, self.rng.random(len(age)))
         return np.where(age < self.config.exploration_moves, sampled, result.action).astype(np.int32)
 
     def _episode(self, row: int, returns: NDArray[np.float32]) -> Episode:
