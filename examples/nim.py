@@ -19,7 +19,7 @@ START = np.array(HEAPS, np.int8)
 
 STATE = np.dtype([("heaps", np.int8, (len(HEAPS),)), ("to_play", np.int8)], align=True)
 NUM_PLAYERS = 2
-NUM_ACTIONS = len(HEAPS) * LARGEST
+NUM_ACTIONS = len(HEAPS) * LARGEST  # heap * LARGEST + (matches - 1)
 OBSERVATION_SHAPE = (1, len(HEAPS), LARGEST)  # a one for each match that is left
 RETURN_RANGE = (-1.0, 1.0)
 VIEW = "mover"

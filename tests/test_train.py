@@ -1,10 +1,12 @@
 """Training end to end: stop and resume is no stop, damage is passed over, and the wheel learns."""
 
 import dataclasses
+import gc
 import json
 import math
 import resource
 import shutil
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -379,15 +381,24 @@ def test_the_last_weights_are_saved_before_they_are_rated(
     run.wheel.close()
 
 
+def traced_bytes() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
 def test_public_learning_3_memory_stays_flat(tmp_path: Path) -> None:
     run = begin(tmp_path / "run", *KEEP, rounds=12)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tracemalloc.start()
+    turn(run, 8)  # so much, that all that is replaced in turn was allocated while it was traced
+    before = traced_bytes()
     for _ in range(12):
         turn(run, 1)
         assert len(run.wheel.buffer) <= 60
         assert len(list((run.folder / "replay").iterdir())) <= 5
         assert len(list((run.folder / "checkpoints").iterdir())) == 2
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1.1 * before
+    grown = traced_bytes() - before
+    tracemalloc.stop()
+    assert grown < 20_000  # a round's games are 10 kB and more
     run.wheel.close()
 
 
