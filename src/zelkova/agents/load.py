@@ -75,7 +75,6 @@ def load_agent(
     *,
     num_simulations: int | None = None,
     batch: int = 1,
-    threads: int = 1,
     device: str = "auto",
     cache: int = 65536,
     num_leaves: int = 1,
@@ -87,7 +86,6 @@ def load_agent(
         path: a run's folder (its newest intact checkpoint) or a checkpoint file.
         num_simulations: a move's budget; that of the training where None.
         batch: positions searched at a time.
-        threads: that one network call may use on a CPU.
         device: "auto", "cpu", "cuda", ...
         cache: positions whose evaluation is kept.
         num_leaves: of one tree evaluated at a time: fills a network's batch where few positions are searched.
@@ -123,7 +121,5 @@ def load_agent(
     acting = {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
     fill_module(module, acting, file)
     place, _ = resolve_device(device)
-    engine = make_engine(
-        module.eval(), game.observation_shape, device=place, max_batch=batch * num_leaves, threads=threads
-    )
+    engine = make_engine(module.eval(), game.observation_shape, device=place, max_batch=batch * num_leaves)
     return Agent(game, engine, config, batch=batch, cache=cache, num_leaves=num_leaves)
