@@ -1,6 +1,7 @@
 import io
 import os
 import pty
+import signal
 import subprocess
 import sys
 import time
@@ -156,7 +157,15 @@ def test_what_is_unknown_is_answered_with_the_nearest(
 
 
 def test_interrupting_leaves_one_line() -> None:
-    process = subprocess.Popen(PLAY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        PLAY,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        ),  # ignored in background jobs
+    )
     assert process.stdout is not None
     while b"to move" not in process.stdout.readline():
         pass
