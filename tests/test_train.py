@@ -410,7 +410,7 @@ def test_one_batch_is_overfitted(straight: Path, monkeypatch: pytest.MonkeyPatch
     wheel = run.wheel
     rows = wheel.buffer.sample(16, np.random.default_rng(0))
     monkeypatch.setattr(wheel.buffer, "sample", lambda size, rng: rows)
-    figures = [wheel.learn_once() for _ in range(150)]
+    figures = [wheel.learn_once() for _ in range(400)]
     excess = [figure["policy_loss"] - figure["policy_target_entropy"] for figure in figures]
     assert np.mean(excess[-5:]) < 0.25 * np.mean(excess[:5])
     assert figures[-1]["value_loss"] < 0.5 * figures[0]["value_loss"]

@@ -157,15 +157,9 @@ def test_what_is_unknown_is_answered_with_the_nearest(
 
 
 def test_interrupting_leaves_one_line() -> None:
-    process = subprocess.Popen(
-        PLAY,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(
-            signal.SIGINT, signal.default_int_handler
-        ),  # ignored in background jobs
-    )
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a background job ignores it, and its children too
+    process = subprocess.Popen(PLAY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    signal.signal(signal.SIGINT, before)
     assert process.stdout is not None
     while b"to move" not in process.stdout.readline():
         pass
