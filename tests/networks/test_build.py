@@ -1,5 +1,7 @@
 """Networks of every kind and size: shapes, first answers, and that they learn."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional
@@ -86,3 +88,9 @@ def test_config_refuses_what_cannot_be_built(settings: dict[str, object], words:
 def test_sizes_below_one_are_refused() -> None:
     with pytest.raises(ShapeError, match="0 actions"):
         build_network(NetworkConfig(), (3, 6, 7), 0, 2, True)
+
+
+@pytest.mark.parametrize("sizes", [{"channels": 1_000_000}, {"kind": "mlp", "channels": 1_000_000}])
+def test_a_network_beyond_the_machine_is_refused_before_it_is_made(sizes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="GiB of memory"):
+        build_network(NetworkConfig(**sizes), (2, 3, 3), 9, 2, True)

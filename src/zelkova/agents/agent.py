@@ -4,13 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.agents.rules_model import Evaluator, RulesModel
-from zelkova.errors import ShapeError
+from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
 from zelkova.search.batch import BatchSearch, draw_noise
 from zelkova.search.config import SearchConfig
 from zelkova.search.model import SearchResult
 
 __all__ = ["Agent", "SearchConfig", "SearchResult"]
+
+NODE_BYTES = 128  # of a tree's node and its edges, at least
 
 
 class Agent:
@@ -27,7 +29,14 @@ class Agent:
             config: how to search.
             batch: B, trees at a time.
             cache: positions in the evaluation cache, 0 for none.
+        Raises:
+            ConfigError: the trees are more than the machine can hold.
         """
+        node = NODE_BYTES + 8 * game.words + 8 * game.max_legal_actions + 16 * game.num_players
+        require_memory(
+            batch * config.num_simulations * node + cache * 4 * game.max_legal_actions,
+            f"a search of {batch} trees with {config.num_simulations} simulations and a cache of {cache}",
+        )
         self.game, self.config, self.batch = game, config, batch
         self.model = RulesModel(game, engine, batch, config.num_simulations + 1, cache=cache)
         self.search = BatchSearch(

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from zelkova.errors import ConfigError, GameError, ShapeError
+from zelkova.errors import ConfigError, GameError, ShapeError, require_memory
 from zelkova.games.game import Game
 from zelkova.games.playout import playout, random_below
 
@@ -260,6 +260,9 @@ def new_tree(game: Game, num_simulations: int) -> tuple[UctTree, NDArray[np.int8
     """
     nodes, most = num_simulations + 1, game.max_legal_actions
     edges = nodes * most
+    require_memory(
+        nodes * (8 * game.words + 53) + edges * 28, f"a tree of {num_simulations} simulations of {game.name}"
+    )
     counts = np.arange(nodes + 1, dtype=np.float64)
     counts[0] = 1.0
     states = game.new_states(nodes + 1)

@@ -10,7 +10,7 @@ import typer
 
 from zelkova.cli import console
 from zelkova.cli.options import Device, Json
-from zelkova.errors import ConfigError
+from zelkova.errors import LARGEST_SEED, ConfigError
 
 if TYPE_CHECKING:
     from zelkova.cli.figures import Figures
@@ -33,7 +33,9 @@ def arena(
     openings: Annotated[
         int | None, typer.Option(min=0, help="Most random plies before a game; else 2, or 4 between agents.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of openings and of the players' own chance.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Of openings and of the players' own chance.")
+    ] = 0,
     device: Device = None,
     json: Json = None,
 ) -> None:
@@ -83,9 +85,11 @@ def seat_players(
         device: where networks run.
     Raises:
         ConfigError: no player tells the game and none was named, or they play different games.
+        GameError: the game is a user's file that breaks the contract.
     """
     from zelkova import games as registry
     from zelkova.evaluation.players import SearchPlayer, make_player
+    from zelkova.games.check import refuse_broken
 
     made: dict[str, SearchPlayer] = {}
     rules = registry.load(game) if game is not None else None
@@ -103,6 +107,7 @@ def seat_players(
     if rules is None:
         named = " and ".join(texts)
         raise ConfigError(f"{named} play any game; next: name one with --game, such as --game connect_four")
+    refuse_broken(rules)
     threads = os.cpu_count() or 1
     return rules, [
         made[text] if text in made else make_player(text, rules, threads=threads) for text in texts

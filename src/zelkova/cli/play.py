@@ -46,11 +46,13 @@ def play(
     overrides: Overrides = None,
 ) -> None:
     """Play a game in the terminal; --set game.KEY=VALUE gives the game's options."""
+    from zelkova.games.check import refuse_broken
     from zelkova.play.session import Session, Table
     from zelkova.play.terminal import is_live, read_lines
 
     run = _find_run(target)
     game = _game_of_run(run, overrides) if run is not None else _load_game(target, overrides)
+    refuse_broken(game)
     name = agent or (str(run) if run is not None else _DEFAULT)
     thinker = _find_thinker(name, game, simulations, device or "auto")
     table = Table(

@@ -14,7 +14,7 @@ import typer
 
 from zelkova.cli import console
 from zelkova.cli.options import Device, Json, Overrides, Seed, Size, as_overrides
-from zelkova.errors import ConfigError, GameError
+from zelkova.errors import ConfigError
 
 if TYPE_CHECKING:
     from zelkova.config import RunConfig
@@ -153,8 +153,10 @@ def built(config: "RunConfig", folder: Path, *, is_new: bool) -> Iterator["Run"]
         ConfigError: a new run is to begin where there is one already.
         GameError: the game is a user's file that breaks the contract.
     """
-    if config.game.name.endswith(".py"):
-        refuse_broken(config)
+    from zelkova import games
+    from zelkova.games.check import refuse_broken
+
+    refuse_broken(games.load(config.game.name, config.game.options))
     if is_new and (folder / "config.toml").exists():
         raise ConfigError(f"{folder} holds a run already; next: {go_on(folder)}, or another --out")
     from zelkova.train import Run
@@ -164,20 +166,6 @@ def built(config: "RunConfig", folder: Path, *, is_new: bool) -> Iterator["Run"]
         yield run
     finally:
         run.wheel.close()
-
-
-def refuse_broken(config: "RunConfig") -> None:
-    """Hold a user's game to the contract before its compiled code is let loose on memory.
-
-    Raises:
-        GameError: it breaks a promise; the message names function and line.
-    """
-    from zelkova import games
-    from zelkova.games.check import check_game
-
-    report = check_game(games.load(config.game.name, config.game.options), games=1)
-    if not report.ok:
-        raise GameError(str(report))
 
 
 def go_on(folder: Path) -> str:

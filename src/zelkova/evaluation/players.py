@@ -4,7 +4,6 @@ A player answers a batch of positions, each with a seed of its own, so that a ga
 which others are played beside it.
 """
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from zelkova.agents.uct import UctSearch
 from zelkova.errors import ConfigError, hint
+from zelkova.evaluation.config import REFERENCE
 from zelkova.games.game import Game
 from zelkova.games.playout import random_below
 
@@ -147,7 +147,7 @@ def make_player(
     if text == "random":
         return RandomPlayer(game)
     if is_reference(text):
-        match = re.fullmatch(r"uct:([1-9][0-9]{0,7})", text)
+        match = REFERENCE.fullmatch(text)
         if match is None:
             raise ConfigError(f"player `{text}`: allowed: uct:N with N from 1 to 99999999, such as uct:1000")
         return UctPlayer(game, int(match[1]), threads=threads)
