@@ -120,5 +120,27 @@ def test_unknown_sizes_in_a_file_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_seed_below_zero_is_refused() -> None:
-    with pytest.raises(ConfigError, match="seed must be 0 or more"):
+    with pytest.raises(ConfigError, match="seed is -1; allowed: 0 to"):
         RunConfig(seed=-1)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=9223372036854775808",
+        'game.name="a\\u0000.py"',
+        'rating.opponents=["nobody"]',
+        'rating.opponents=["uct:0"]',
+        "rating.games=1000000000000",
+        "rating.num_simulations=100000000000",
+        "selfplay.games=1000000000000",
+        "selfplay.moves_per_round=1000000000000",
+        "selfplay.cache_positions=100000000000000",
+        "learning.batch_size=1000000000000",
+        "network.blocks=30000",
+        "network.channels=100000000000000",
+    ],
+)
+def test_what_no_run_could_live_with_is_refused_before_it_begins(override: str) -> None:
+    with pytest.raises(ConfigError, match="allowed"):
+        load_config("alphazero-tic-tac-toe", [override])

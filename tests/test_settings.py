@@ -141,3 +141,12 @@ def test_the_written_config_reads_back_exactly(
     run = Run(7, Search(max_depth=depth), Learning(rate, tuple(steps), note=note))
     assert read(settings.to_toml(run)) == run
     assert math.copysign(1, read(settings.to_toml(run)).learning.learning_rate) == math.copysign(1, rate)
+
+
+def test_numbers_beyond_all_measure_are_refused() -> None:
+    for text in ("seed = " + "9" * 5000, "[learning]\nlearning_rate = " + "9" * 400):
+        with pytest.raises(ConfigError):
+            read(text)
+    keys, value = settings.parse_override("seed=" + "9" * 5000)
+    assert keys == ["seed"]
+    assert isinstance(value, str)

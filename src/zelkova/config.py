@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
 
 from zelkova import games, settings
-from zelkova.errors import ConfigError, hint
+from zelkova.errors import LARGEST_SEED, ConfigError, hint
 from zelkova.evaluation.config import RatingConfig
 from zelkova.learning.config import CheckpointConfig, LearningConfig
 from zelkova.networks.config import NetworkConfig
@@ -43,6 +43,11 @@ class GameConfig:
         default_factory=dict, metadata=settings.REST
     )  # the game checks them
 
+    def __post_init__(self) -> None:
+        """Refuse what can be no file's name."""
+        if "\0" in self.name:
+            raise ConfigError(f"name is {self.name!r}; allowed: a game's name, or the path of a Python file")
+
 
 @dataclass(frozen=True)
 class RunConfig:
@@ -62,9 +67,9 @@ class RunConfig:
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
 
     def __post_init__(self) -> None:
-        """Refuse a seed that NumPy's SeedSequence would."""
-        if self.seed < 0:
-            raise ConfigError(f"seed must be 0 or more; given: {self.seed}")
+        """Refuse a seed that a random stream would."""
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise ConfigError(f"seed is {self.seed}; allowed: 0 to {LARGEST_SEED}")
 
 
 def refuse_changes(saved: str, config: RunConfig, path: Path) -> None:

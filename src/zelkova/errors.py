@@ -5,7 +5,11 @@ without a traceback and exits with code 2.
 """
 
 import difflib
+import os
 from collections.abc import Iterable
+
+LARGEST_SEED = 2**63 - 1
+"""The largest seed that every random stream and every file of settings takes."""
 
 
 class ZelkovaError(ValueError):
@@ -59,3 +63,23 @@ def hint(given: str, known: Iterable[str]) -> str:
     listed = ", ".join(words) if words else "none"
     near = difflib.get_close_matches(given, words, n=1, cutoff=0.5)
     return f"known: {listed}" + (f"; hint: did you mean `{near[0]}`?" if near else "")
+
+
+def require_memory(num_bytes: int, what: str) -> None:
+    """Refuse what the machine can't hold, before the system ends the process for asking.
+
+    Args:
+        num_bytes: that it needs at least.
+        what: needs them, with the settings that decide how many.
+    Raises:
+        ConfigError: that is more than the machine's memory; where its size can't be told, nothing is refused.
+    """
+    try:
+        held = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return
+    if 0 < held < num_bytes:
+        raise ConfigError(
+            f"{what} needs {num_bytes / 2**30:,.3g} GiB of memory and this machine has {held / 2**30:,.3g};"
+            " next: ask for less"
+        )

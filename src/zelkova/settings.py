@@ -52,7 +52,7 @@ def parse_toml(text: str, origin: str) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
         lines = text.rstrip().splitlines() or [""]
         end = f"at line {len(lines)}, column {len(lines[-1]) + 1}"
         message = str(error).replace("at end of document", end)
@@ -133,7 +133,8 @@ def _match(value: object, kind: Any, where: str) -> tuple[bool, Any]:
         return _match_tuple(value, typing.get_args(kind), where)
     if kind is float:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and not math.isnan(typing.cast(float, value)), float(value) if is_number else None  # type: ignore[arg-type]
+        number = _as_float(value) if is_number else math.nan
+        return not math.isnan(number), number
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool), value
     if kind is Path:
@@ -141,6 +142,14 @@ def _match(value: object, kind: Any, where: str) -> tuple[bool, Any]:
     if kind in (bool, str):
         return isinstance(value, kind), value
     raise TypeError(f"{where}: settings of type {kind} are not supported")
+
+
+def _as_float(value: Any) -> float:
+    """Give a number as a float; one beyond floats is no number."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def _match_tuple(value: object, kinds: tuple[Any, ...], where: str) -> tuple[bool, Any]:
@@ -293,7 +302,7 @@ def parse_override(text: str) -> tuple[list[str], object]:
     value = value.strip()
     try:
         parsed = tomllib.loads(f"value = {value}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return keys, value
     return keys, parsed["value"] if list(parsed) == ["value"] else value
 

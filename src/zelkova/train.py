@@ -22,7 +22,7 @@ from zelkova.agents import kernels
 from zelkova.agents.agent import Agent
 from zelkova.agents.load import CHECKPOINTS, describe
 from zelkova.config import RunConfig, refuse_changes
-from zelkova.errors import CheckpointError
+from zelkova.errors import CheckpointError, ZelkovaError
 from zelkova.evaluation.players import SearchPlayer
 from zelkova.evaluation.rating import Gauntlet
 from zelkova.learning.checkpoint import Checkpoint, CheckpointStore, make_folder, remove_leftovers
@@ -274,10 +274,11 @@ class Run:
             self.chunks.fill(buffer, checkpoint.number, checkpoint.replay_total)
             wheel.learner.load_state(checkpoint.learner)
             wheel.selfplay.set_state(dict(checkpoint.arrays), texts)
-        except (KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"checkpoint {checkpoint.number} is incomplete: it lacks {error}"
-            ) from error
+        except ZelkovaError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            what = f"checkpoint {checkpoint.number} is incomplete"
+            raise CheckpointError(f"{what}: it lacks or garbles {error}") from error
         wheel.buffer, wheel.rng = buffer, generator
         wheel.round, (wheel.games, self.seconds) = checkpoint.number, counts
         self.saved_round = checkpoint.number

@@ -150,3 +150,38 @@ def test_figures_are_records(tmp_path: "os.PathLike[str]") -> None:
     assert done.returncode == 2
     assert b"can't be written" in done.stderr
     assert done.stdout == b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["train", "hex", "--out", ""], "after `--out`"),
+        (["train", "hex", "--out="], "`--out=`"),
+        (["report", ""], "after `report`"),
+    ],
+)
+def test_an_empty_argument_is_never_the_folder_one_is_in(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main.main(arguments)
+    assert left.value.code == 2
+    assert f"{named} is empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("1 PiB"), RuntimeError("DefaultCPUAllocator: can't allocate memory: 36 TB")]
+)
+def test_a_lack_of_memory_is_one_message(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left, boundary.errors_as_messages():
+        raise error
+    assert left.value.code == 2
+    assert "not enough memory" in capsys.readouterr().err
+
+
+def test_a_message_without_end_is_shortened(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit), boundary.errors_as_messages():
+        raise ConfigError("a" * 100_000 + " is unknown")
+    said = capsys.readouterr().err
+    assert len(said) < 2 * boundary.LONGEST
+    assert said.endswith("is unknown\n")

@@ -25,7 +25,8 @@ from zelkova.learning.checkpoint import (
 )
 from zelkova.learning.learner import Learner
 from zelkova.learning.lock import RunLock
-from zelkova.networks.weights import save_weights
+from zelkova.learning.metrics_log import MetricsLog
+from zelkova.networks.weights import load_weights, save_weights
 
 Make = Callable[..., Checkpoint]
 
@@ -290,3 +291,30 @@ def test_one_run_in_one_folder(tmp_path: Path) -> None:
         assert (tmp_path / "run.lock").read_text() == f"{os.getpid()}\n"
     with pytest.raises(CheckpointError, match="can't be written"), RunLock(tmp_path / "nowhere"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("number", "x"),
+        ("steps", -1),
+        ("replay_total", None),
+        ("generators", {"learning": {"bit_generator": "PCG64", "state": {"state": -1, "inc": 2}}}),
+    ],
+)
+def test_a_sound_file_with_silly_words_is_one_message(
+    name: str, value: object, tmp_path: Path, make_checkpoint: Make
+) -> None:
+    path = tmp_path / "1.safetensors"
+    save_checkpoint(path, make_checkpoint(1))
+    tensors, words = load_weights(path)
+    save_weights(path, tensors, {**words, "run": json.dumps({**json.loads(words["run"]), name: value})})
+    with pytest.raises(CheckpointError, match="damaged"):
+        load_checkpoint(path)
+
+
+def test_lines_of_figures_that_can_not_be_read_are_dropped(tmp_path: Path) -> None:
+    log = MetricsLog(tmp_path)
+    log.path.write_text("[" * 200_000 + '\n{"round": 1}\n{"round": "x"}\n{"round": 2}\n')
+    assert log.drop_after(1) == 1
+    assert log.path.read_text() == '{"round": 1}\n'

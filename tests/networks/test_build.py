@@ -1,5 +1,7 @@
 """Networks of every kind and size: shapes, first answers, and that they learn."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional
@@ -72,7 +74,7 @@ def test_seed_alone_decides_fresh_weights() -> None:
     ("settings", "words"),
     [
         ({"kind": "residul"}, "did you mean `residual`"),
-        ({"channels": 0}, "network.channels is 0; allowed: a whole number of 1 or more"),
+        ({"channels": 0}, "network.channels is 0; allowed: a whole number"),
         ({"blocks": -1}, "network.blocks is -1"),
         ({"value_hidden": 2.5}, "network.value_hidden is 2.5"),
         ({"policy_channels": True}, "network.policy_channels is True"),
@@ -86,3 +88,9 @@ def test_config_refuses_what_cannot_be_built(settings: dict[str, object], words:
 def test_sizes_below_one_are_refused() -> None:
     with pytest.raises(ShapeError, match="0 actions"):
         build_network(NetworkConfig(), (3, 6, 7), 0, 2, True)
+
+
+@pytest.mark.parametrize("sizes", [{"channels": 1_000_000}, {"kind": "mlp", "channels": 1_000_000}])
+def test_a_network_beyond_the_machine_is_refused_before_it_is_made(sizes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="GiB of memory"):
+        build_network(NetworkConfig(**sizes), (2, 3, 3), 9, 2, True)

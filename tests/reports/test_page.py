@@ -1,5 +1,7 @@
 import json
+import os
 import re
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -246,3 +248,22 @@ def test_the_config_is_spelled_out(tmp_path: Path) -> None:
     run = read_run(make_run(tmp_path / "run", [], config=CONFIG + "[search]\nnum_simulations = 32\n"))
     texts = Outline(make_page(run)).texts
     assert texts[texts.index("search.num_simulations") + 1] == "32"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices are files there alone")
+def test_a_device_is_written_and_never_replaced(folder: Path, tmp_path: Path) -> None:
+    pipe, found = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+    write_page(read_run(folder), pipe)
+    reader.join()
+    assert found[0].startswith(b"<!DOCTYPE html>")
+    assert pipe.is_fifo()
+
+
+def test_a_place_that_can_not_be_written_is_named(folder: Path) -> None:
+    for place in (folder, folder / "none" / "page.html"):
+        with pytest.raises(OSError, match=re.escape(str(place))) as caught:
+            write_page(read_run(folder), place)
+        assert caught.value.filename == str(place)

@@ -2,8 +2,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from zelkova import games
 from zelkova.errors import ConfigError
 from zelkova.reports.run import Run, read_run
 from zelkova.reports.summary import summarise
@@ -112,3 +114,24 @@ def test_strength_is_said_in_words(tmp_path: Path) -> None:
         "score against uct:1000: 12.5 % at first, 90.0 % at last",
         "Elo: 10 at first, 1234 at last (-5 to 25)",
     ]
+
+
+def test_the_games_that_a_run_writes_are_read_back(tmp_path: Path) -> None:
+    game = games.load("connect_four")
+    rng = np.random.default_rng(0)
+    position, moves = game.position(), []
+    while not position.is_terminal:
+        action = int(rng.choice(position.legal_actions()))
+        moves.append(position.action_to_text(action))
+        position.play(action)
+    text = f"game 77: {' '.join(moves)} ; returns 1 -1\n"
+    run = read_run(make_run(tmp_path, [{"round": 1}], games=text))
+    assert run.remarks == []
+    assert run.sample is not None
+    assert run.sample.moves == tuple(moves)
+    assert run.sample.position.is_terminal
+
+
+@pytest.mark.parametrize("config", ["seed = " + "9" * 5000, '[game]\nname = "a\\u0000.py"\n'])
+def test_a_config_of_a_stranger_never_stops_a_report(config: str, tmp_path: Path) -> None:
+    assert read_run(make_run(tmp_path, [{"round": 1}], config, "game 1: 4 ; returns 1 -1\n")).sample is None

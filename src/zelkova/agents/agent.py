@@ -4,13 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.agents.rules_model import Evaluator, RulesModel
-from zelkova.errors import ShapeError
+from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
 from zelkova.search.batch import BatchSearch, draw_by_visits, draw_noise, run
 from zelkova.search.config import SearchConfig
 from zelkova.search.model import SearchResult
 
 __all__ = ["Agent", "SearchConfig", "SearchResult", "draw_by_visits"]
+
+NODE_BYTES = 128  # of a tree's node and its edges, at least
 
 
 class Agent:
@@ -35,7 +37,14 @@ class Agent:
             batch: B, trees at a time.
             cache: positions in the evaluation cache, 0 for none.
             num_leaves: of one tree evaluated at a time; the engine's batch holds batch * num_leaves rows.
+        Raises:
+            ConfigError: the trees are more than the machine can hold.
         """
+        node = NODE_BYTES + 8 * game.words + 8 * game.max_legal_actions + 16 * game.num_players
+        require_memory(
+            batch * config.num_simulations * node + cache * 4 * game.max_legal_actions,
+            f"a search of {batch} trees with {config.num_simulations} simulations and a cache of {cache}",
+        )
         self.game, self.config, self.batch = game, config, batch
         self.model = RulesModel(
             game, engine, batch, config.num_simulations + 1, num_leaves=num_leaves, cache=cache

@@ -111,7 +111,7 @@ def load_agent(
         config, prefix = SearchConfig(**kept), words["acting"]
     except ZelkovaError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(
             f"{file} does not describe an agent ({error!r}); next: name a run's checkpoint"
         ) from error

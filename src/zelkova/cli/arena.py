@@ -11,7 +11,7 @@ import typer
 from zelkova.cli import console
 from zelkova.cli.options import Device, Json
 from zelkova.cli.user_game import refuse_broken
-from zelkova.errors import ConfigError
+from zelkova.errors import LARGEST_SEED, ConfigError
 
 if TYPE_CHECKING:
     from zelkova.cli.figures import Figures
@@ -34,7 +34,9 @@ def arena(
     openings: Annotated[
         int | None, typer.Option(min=0, help="Most random plies before a game; else 2, or 4 between agents.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of openings and of the players' own chance.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Of openings and of the players' own chance.")
+    ] = 0,
     device: Device = None,
     json: Json = None,
 ) -> None:
@@ -108,6 +110,7 @@ def seat_players(
     if rules is None:
         named = " and ".join(texts)
         raise ConfigError(f"{named} play any game; next: name one with --game, such as --game connect_four")
+    refuse_broken(rules)
     threads = os.cpu_count() or 1
     return rules, [
         made[text] if text in made else make_player(text, rules, threads=threads) for text in texts

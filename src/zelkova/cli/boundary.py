@@ -17,6 +17,9 @@ TRACEBACK = "ZELKOVA_TRACEBACK"
 
 FAULT, USER, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
+LONGEST = 4000  # characters of a message that are shown; a word given can be as long as the system lets it
+_OUT_OF_MEMORY = ("allocate memory", "bad_alloc", "out of memory")  # PyTorch, OpenVINO, CUDA
+
 _NEXT_STEPS = {
     errno.ENOSPC: "free some space and run the same command again; what was saved before is intact",
     errno.EDQUOT: "your quota is used up: free some space and run the same command again",
@@ -55,7 +58,11 @@ def errors_as_messages() -> Iterator[None]:
         if error.filename is None and error.errno not in _NEXT_STEPS:
             _leave_with_fault(error)
         _leave(f"error: {word_os_error(error)}", USER)
+    except MemoryError as error:
+        _leave(_word_memory(error), USER)
     except Exception as error:
+        if isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY):
+            _leave(_word_memory(error), USER)
         if hasattr(error, "exit_code"):  # a wrong use of the command line, which Typer words itself
             raise
         _leave_with_fault(error)
@@ -72,6 +79,23 @@ def word_os_error(error: OSError) -> str:
     return f"{path}{error.strerror or error}" + (f"; {step}" if step else "")
 
 
+def _word_memory(error: Exception) -> str:
+    """Word a lack of memory, with the numbers that most often ask for too much."""
+    text = " ".join(str(error).split()) or "no more to be had"
+    return (
+        f"error: not enough memory: {text}; next: ask for less (search.num_simulations, selfplay.games,"
+        " selfplay.cache_positions, network.channels, the games of a match), or use a larger machine"
+    )
+
+
+def shorten(message: str) -> str:
+    """Leave out the middle of a message that is longer than anybody reads."""
+    half = LONGEST // 2
+    if len(message) <= LONGEST:
+        return message
+    return f"{message[:half]} [{len(message) - LONGEST} characters left out] {message[-half:]}"
+
+
 def _leave(message: str, code: int) -> NoReturn:
     """Say the message, show the trace where it was asked for, and exit."""
     try:
@@ -80,7 +104,7 @@ def _leave(message: str, code: int) -> NoReturn:
         _silence_stdout()
     if os.environ.get(TRACEBACK):
         traceback.print_exc(file=sys.stderr)
-    console.note(message)
+    console.note(shorten(message))
     raise SystemExit(code) from None
 
 

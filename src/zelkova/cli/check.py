@@ -6,14 +6,14 @@ import typer
 
 from zelkova.cli import console
 from zelkova.cli.options import Overrides
-from zelkova.errors import GameError
+from zelkova.errors import LARGEST_SEED, GameError
 
 
 def check(
     game: Annotated[str, typer.Argument(help="A game's name, or the path of your own Python file.")],
     overrides: Overrides = None,
     games: Annotated[int, typer.Option(min=1, help="Random games to play interpreted, then compiled.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random games.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the random games.")] = 0,
 ) -> None:
     """Hold a game to the contract: names the function, the line and the broken promise."""
     from zelkova import games as registry

@@ -8,6 +8,7 @@ mend, 130 interrupted, 141 the reader of the output went away.
 """
 
 import importlib
+import re
 import sys
 from typing import Any
 
@@ -57,6 +58,7 @@ class LazyGroup(TyperGroup):
         name = args[0]
         if name not in COMMANDS:
             raise ZelkovaError(f"unknown command `{name}`; {hint(name, COMMANDS)}")
+        refuse_empty(args)
         module = importlib.import_module(f"zelkova.cli.{name}")
         app = typer.Typer(add_completion=False, context_settings=_SETTINGS)
         app.command(name)(getattr(module, name))
@@ -66,6 +68,20 @@ class LazyGroup(TyperGroup):
         """Run the subcommand inside the boundary that words its failures."""
         with boundary.errors_as_messages():
             return super().invoke(ctx)
+
+
+def refuse_empty(arguments: list[str]) -> None:
+    """Refuse an empty argument: a path of no letters would be the folder one happens to be in.
+
+    Raises:
+        ZelkovaError: names its place.
+    """
+    for place, word in enumerate(arguments):
+        if not word or re.fullmatch(r"--[a-z-]+=", word):
+            what = f"`{word}`" if word else f"the argument after `{arguments[place - 1]}`"
+            raise ZelkovaError(
+                f"{what} is empty; next: leave it out, or see if a variable of the shell is unset"
+            )
 
 
 def _show_version(asked: bool) -> None:

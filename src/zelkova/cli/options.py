@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
+from zelkova.errors import LARGEST_SEED
+
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, like search.num_simulations=64."),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")]
+Seed = Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Seed of every random stream.")]
 Size = Annotated[str | None, typer.Option(help="The one dial of a preset: tiny, small or base.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to a file.")]

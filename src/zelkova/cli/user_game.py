@@ -5,7 +5,6 @@ from pathlib import Path
 
 import zelkova
 from zelkova.cli import console
-from zelkova.errors import GameError
 from zelkova.games import Game
 
 
@@ -23,12 +22,10 @@ def refuse_broken(game: Game) -> None:
     passed = _marker(game)
     if passed is not None and passed.exists():
         return
-    from zelkova.games.check import check_game
+    from zelkova.games import check
 
     console.note(f"holding {game.source} to the contract of games")
-    report = check_game(game, games=1)
-    if not report.ok:
-        raise GameError(str(report))
+    check.refuse_broken(game)
     if passed is not None:
         try:
             passed.touch()

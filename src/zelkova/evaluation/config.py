@@ -3,7 +3,11 @@
 import dataclasses
 import re
 
-from zelkova.errors import ConfigError, hint
+from zelkova.errors import LARGEST_SEED, ConfigError, hint
+
+MOST_GAMES = 1_000_000
+MOST_PLIES = 10_000
+MOST_SIMULATIONS = 100_000_000
 
 UCT = re.compile(r"uct:([1-9][0-9]{0,6}|10000000)")
 """How the reference opponent is named, with its simulations a move."""
@@ -27,10 +31,15 @@ class MatchConfig:
         Raises:
             ConfigError: names the option.
         """
-        for name, low in (("games", 1), ("seed", 0), ("opening_plies", 0), ("parallel", 1)):
+        for name, low, high in (
+            ("games", 1, MOST_GAMES),
+            ("seed", 0, LARGEST_SEED),
+            ("opening_plies", 0, MOST_PLIES),
+            ("parallel", 1, MOST_GAMES),
+        ):
             value = getattr(self, name)
-            if value is not None and value < low:
-                raise ConfigError(f"option `{name}` of a match is {value}; allowed: {low} or more")
+            if value is not None and not low <= value <= high:
+                raise ConfigError(f"option `{name}` of a match is {value}; allowed: {low} to {high}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,11 +59,15 @@ class RatingConfig:
         Raises:
             ConfigError: names the option.
         """
-        for name, low in (("games", 1), ("every_rounds", 0), ("num_simulations", 1), ("ladder_games", 1)):
-            if getattr(self, name) < low:
-                raise ConfigError(f"rating.{name} is {getattr(self, name)}; allowed: {low} or more")
-        if self.opening_plies < 0:
-            raise ConfigError(f"rating.opening_plies is {self.opening_plies}; allowed: 0 or more")
+        for name, low, high in (
+            ("games", 1, MOST_GAMES),
+            ("every_rounds", 0, 2**63),
+            ("num_simulations", 1, MOST_SIMULATIONS),
+            ("opening_plies", 0, MOST_PLIES),
+            ("ladder_games", 1, MOST_GAMES),
+        ):
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(f"rating.{name} is {getattr(self, name)}; allowed: {low} to {high}")
         if len(set(self.opponents)) != len(self.opponents) or not self.opponents:
             raise ConfigError(
                 f"rating.opponents is {self.opponents}; allowed: different players, at least one"

@@ -12,6 +12,7 @@ from types import FunctionType
 
 import numpy as np
 
+from zelkova.errors import GameError
 from zelkova.games import check_code, check_forms
 from zelkova.games.check_play import BrokenPromiseError, Checker, Played, Visit, place_of
 from zelkova.games.game import Game
@@ -72,6 +73,21 @@ def check_game(game: Game, *, games: int = 3, seed: int = 0, limit_s: float = 10
         limit_s: seconds that one interpreted call may take.
     """
     return _Check(game, seed).run(games, limit_s)
+
+
+def refuse_broken(game: Game) -> None:
+    """Hold a user's game to the contract before its compiled code is let loose on memory.
+
+    Args:
+        game: as loaded; one that comes with the package is not asked again.
+    Raises:
+        GameError: it breaks a promise; the message names function and line.
+    """
+    if game.stamp is None:
+        return
+    report = check_game(game, games=1)
+    if not report.ok:
+        raise GameError(str(report))
 
 
 class _Check:

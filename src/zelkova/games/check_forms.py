@@ -161,7 +161,7 @@ def check_notation(game: Game, visit: Visit) -> None:
         read(game, record, "?!")
     except NotationError:
         return
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         promise = f"raises {type(error).__name__} for `?!`; allowed: zelkova.errors.NotationError"
         raise BrokenPromiseError("text_to_action", promise, *line_of(error)) from None
     raise BrokenPromiseError(
@@ -198,5 +198,5 @@ def _call(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a notation or drawing function; an exception becomes a broken promise with its line."""
     try:
         return function(*arguments)
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         raise BrokenPromiseError(name, f"raises {type(error).__name__}: {error}", *line_of(error)) from None

@@ -18,6 +18,7 @@ from zelkova.games.plain import CallTooLongError
 
 _GUARD = 16  # cells written before and after every array that a rule gets
 _UNWRITTEN = -123_456_789
+_OWN_FILES = (__file__, __file__.replace("check_play", "check_forms"), plain.__file__)
 _TRIES = 4  # legal actions tried at each position besides the one that is played
 
 
@@ -117,7 +118,7 @@ class Checker:
             ) from None
         except IndexError as error:
             raise BrokenPromiseError(function, f"indexes out of range: {error}", *line_of(error)) from None
-        except Exception as error:
+        except (Exception, SystemExit, GeneratorExit) as error:
             promise = f"raises {type(error).__name__} when interpreted: {error}"
             raise BrokenPromiseError(function, promise, *line_of(error)) from None
 
@@ -310,7 +311,7 @@ def line_of(error: BaseException) -> tuple[int | None, str | None]:
     file: str | None = None
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
-        if name not in (__file__, plain.__file__) and "site-packages" not in name:
+        if name not in _OWN_FILES and "site-packages" not in name:
             line, file = trace.tb_lineno, name
         trace = trace.tb_next
     return line, file

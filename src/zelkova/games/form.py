@@ -5,6 +5,7 @@ What the functions promise is tested by `check.py`.
 
 import dataclasses
 import inspect
+import typing
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from zelkova.errors import ConfigError, GameError, hint
+from zelkova.games.constants import check_constants
 from zelkova.games.game import Game, Symmetry
 
 CONTRACT: dict[str, tuple[str, ...]] = {
@@ -50,7 +52,7 @@ def build_game(
         GameError: a function or constant is missing or has the wrong form.
         ConfigError: an option is unknown or refused.
     """
-    settled, constants = _settle(name, rules, dict(options or {}))
+    settled, constants = _settle(name, source, rules, dict(options or {}))
     missing = [key for key in CONSTANTS if key not in constants]
     if missing:
         raise GameError(
@@ -63,23 +65,23 @@ def build_game(
         if found is None and function in OPTIONAL:
             continue
         functions[function] = _check_function(source, function, found, arguments)
-    shape, low_high, dtype = _check_constants(source, constants)
-    num_actions = int(constants["NUM_ACTIONS"])
+    given = check_constants(source, constants)
+    shape, num_actions = given["OBSERVATION_SHAPE"], given["NUM_ACTIONS"]
     identity = (np.arange(shape[1] * shape[2], dtype=np.int32), np.arange(num_actions, dtype=np.int32))
     return Game(
         name=name,
         source=source,
         options=settled,
-        state_dtype=dtype,
-        num_players=int(constants["NUM_PLAYERS"]),
+        state_dtype=given["STATE"],
+        num_players=given["NUM_PLAYERS"],
         num_actions=num_actions,
         observation_shape=shape,
-        return_range=low_high,
-        view=str(constants["VIEW"]),
-        has_draws=bool(constants.get("HAS_DRAWS", True)),
-        max_legal_actions=int(constants.get("MAX_LEGAL_ACTIONS", num_actions)),
-        settings=dict(constants.get("SETTINGS", {})),
-        max_plies=int(constants.get("MAX_PLIES", 100_000)),
+        return_range=given["RETURN_RANGE"],
+        view=given["VIEW"],
+        has_draws=given["HAS_DRAWS"],
+        max_legal_actions=given["MAX_LEGAL_ACTIONS"],
+        settings=given["SETTINGS"],
+        max_plies=given["MAX_PLIES"],
         symmetries=_read_symmetries(source, constants.get("SYMMETRIES", (identity,))),
         functions=functions,
         notation=notation,
@@ -90,15 +92,18 @@ def build_game(
 def _read_symmetries(source: str, given: Any) -> tuple[Symmetry, ...]:
     """Give the symmetries as arrays of int32; that they are permutations is for the check to say."""
     try:
-        return tuple((np.asarray(cells, np.int32), np.asarray(actions, np.int32)) for cells, actions in given)
-    except (TypeError, ValueError) as error:
+        maps = tuple((np.asarray(cells, np.int32), np.asarray(actions, np.int32)) for cells, actions in given)
+        if not maps:
+            raise ValueError("it is empty, and not even has the identity")
+        return maps
+    except (TypeError, ValueError, OverflowError) as error:
         raise GameError(
             f"{source}: SYMMETRIES is no list of (plane map [H*W], action map [A]): {error}; "
             "hint: leave it out if there are none"
         ) from None
 
 
-def _settle(name: str, rules: ModuleType, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _settle(name: str, source: str, rules: ModuleType, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Give the game's options and its constants."""
     options_class = getattr(rules, "Options", None)
     if options_class is None:
@@ -107,7 +112,7 @@ def _settle(name: str, rules: ModuleType, given: dict[str, Any]) -> tuple[Any, d
                 f"unknown option `{next(iter(given))}`: {name} has no options; next: leave [game] options out"
             )
         return None, {key: getattr(rules, key) for key in dir(rules) if key.isupper()}
-    fields = {field.name: field for field in dataclasses.fields(options_class)}
+    fields = _check_options(source, rules, options_class)
     for key, value in given.items():
         if key not in fields:
             raise ConfigError(f"unknown option `{key}` of {name}; {hint(key, fields)}")
@@ -120,7 +125,39 @@ def _settle(name: str, rules: ModuleType, given: dict[str, Any]) -> tuple[Any, d
         settled = options_class(**given)
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from error
-    return settled, dict(rules.make(settled))
+    except Exception as error:
+        raise GameError(
+            f"{source}: Options raises {type(error).__name__}: {error};"
+            " allowed: ValueError for what it refuses"
+        ) from error
+    try:
+        return settled, dict(rules.make(settled))
+    except Exception as error:
+        raise GameError(
+            f"{source}: make(options) raises {type(error).__name__}, or gives no dict of constants: {error}"
+        ) from error
+
+
+def _check_options(source: str, rules: ModuleType, kind: Any) -> "dict[str, dataclasses.Field[Any]]":
+    """Give the fields of a game's Options; refuse one of the wrong form."""
+    if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
+        raise GameError(f"{source}: Options is {kind!r}; allowed: a frozen dataclass")
+    if not callable(getattr(rules, "make", None)):
+        raise GameError(f"{source}: function make(options) is missing; a game with Options has it")
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    try:
+        hints = typing.get_type_hints(kind)
+    except Exception as error:
+        raise GameError(f"{source}: the types of Options can't be read: {error}") from error
+    for name, field in fields.items():
+        wanted: Any = hints[name]
+        if wanted not in (int, float, bool, str) or type(field.default) is not wanted:
+            default = "no default" if field.default is dataclasses.MISSING else f"default {field.default!r}"
+            raise GameError(
+                f"{source}: option `{name}` of Options has type {wanted} and {default};"
+                " allowed: int, float, bool or str, and a default of that type"
+            )
+    return fields
 
 
 def _check_function(source: str, name: str, found: Any, arguments: tuple[str, ...]) -> Callable[..., Any]:
@@ -137,34 +174,3 @@ def _check_function(source: str, name: str, found: Any, arguments: tuple[str, ..
             f"{source}, line {line}: {name}{inspect.signature(function)} given; allowed: {wanted}"
         )
     return function
-
-
-def _check_constants(
-    source: str, constants: Mapping[str, Any]
-) -> tuple[tuple[int, int, int], tuple[float, float], np.dtype[Any]]:
-    """Refuse constants of the wrong form; give observation shape, return range and record."""
-    dtype = constants["STATE"]
-    if not isinstance(dtype, np.dtype) or dtype.names is None or "to_play" not in dtype.names:
-        raise GameError(
-            f"{source}: STATE is {dtype!r}; allowed: np.dtype([...], align=True) with a field to_play"
-        )
-    if dtype["to_play"] != np.int8:
-        raise GameError(f"{source}: to_play has type {dtype['to_play']}; allowed: np.int8")
-    for key in ("NUM_PLAYERS", "NUM_ACTIONS"):
-        value = constants[key]
-        if not isinstance(value, int | np.integer) or not 1 <= value <= 1_000_000:
-            raise GameError(f"{source}: {key} is {value!r}; allowed: a whole number of at least 1")
-    shape = tuple(constants["OBSERVATION_SHAPE"])
-    if len(shape) != 3 or any(int(side) < 1 for side in shape):
-        raise GameError(f"{source}: OBSERVATION_SHAPE is {shape}; allowed: (channels, height, width)")
-    low, high = (float(bound) for bound in constants["RETURN_RANGE"])
-    if not low < high:
-        raise GameError(f"{source}: RETURN_RANGE is {(low, high)}; allowed: (lowest, highest)")
-    if constants["VIEW"] not in ("mover", "absolute"):
-        raise GameError(f"{source}: VIEW is {constants['VIEW']!r}; allowed: 'mover' or 'absolute'")
-    for field in constants.get("SETTINGS", {}):
-        if field not in dtype.names:
-            raise GameError(
-                f"{source}: SETTINGS names `{field}`, which is no field of STATE; {hint(field, dtype.names)}"
-            )
-    return (int(shape[0]), int(shape[1]), int(shape[2])), (low, high), dtype

@@ -104,14 +104,14 @@ def _import_file(path: Path) -> tuple[ModuleType, tuple[int, int]]:
         stamp = stamp_of(path)
         code = compile(path.read_bytes(), module.__file__, "exec")
     except (SyntaxError, ValueError) as error:
-        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise GameError(f"{path}{line}: {getattr(error, 'msg', error)}; next: mend the file") from error
     except OSError as error:
         raise GameError(f"{path} can't be read: {error.strerror}; next: check its permissions") from error
     sys.modules[module.__name__] = module
     try:
         exec(code, module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:  # a file may even ask to leave
         line = _line_in(Path(module.__file__), error)
         raise GameError(
             f"{path}{line} raised {type(error).__name__}: {error}; next: mend the file"
@@ -119,7 +119,7 @@ def _import_file(path: Path) -> tuple[ModuleType, tuple[int, int]]:
     return module, stamp
 
 
-def _line_in(path: Path, error: Exception) -> str:
+def _line_in(path: Path, error: BaseException) -> str:
     """Say at which line of the file an error was raised."""
     trace, line = error.__traceback__, 0
     while trace is not None:

@@ -93,6 +93,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
                 f"{path} is no checkpoint of this version (it says {own.get('kind')!r}, expected {KIND!r});"
                 " give a file of a run's checkpoints folder"
             )
+        for name in ("number", "steps", "samples", "replay_first", "replay_total"):
+            if type(own[name]) is not int or own[name] < 0:
+                raise ValueError(f"{name} is {own[name]!r}")
         return Checkpoint(
             number=own["number"],
             learner=LearnerState(
@@ -111,7 +114,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
             },
             extra=own["extra"],
         )
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+    except CheckpointError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
         raise CheckpointError(
             f"{path} is damaged: its entry `{OWN}` can't be read ({error}); use an older checkpoint"
         ) from error

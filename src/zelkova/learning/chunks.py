@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from zelkova.errors import CheckpointError, ShapeError
+from zelkova.errors import CheckpointError
 from zelkova.learning.checkpoint import make_folder, numbered_files
 from zelkova.networks.weights import load_weights, save_weights
 from zelkova.replay.buffer import ReplayBuffer
@@ -64,7 +64,9 @@ class ChunkStore:
                 raise CheckpointError(f"{path} is no replay chunk of this version; expected {KIND!r}")
             episodes = unpack_episodes({name: tensor.numpy() for name, tensor in tensors.items()})
             first = int(own["first"])
-        except (ShapeError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        except CheckpointError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
             raise CheckpointError(f"{path} is damaged: {error}; use an older checkpoint") from error
         self._ends[number] = first + sum(episode.num_recorded for episode in episodes)
         return episodes, first

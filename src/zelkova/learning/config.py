@@ -44,8 +44,12 @@ class LearningConfig:
             given = getattr(self, name)
             if given not in get_args(words):
                 raise ConfigError(f"unknown learning.{name} `{given}`; {hint(str(given), get_args(words))}")
-        for name, least in (("batch_size", 1), ("warmup_steps", 0), ("decay_steps", 1)):
-            self._check(name, int, least, INFINITE)
+        for name, least, most in (
+            ("batch_size", 1, 2.0**24),
+            ("warmup_steps", 0, INFINITE),
+            ("decay_steps", 1, INFINITE),
+        ):
+            self._check(name, int, least, most)
         for name in ("weight_decay", "value_weight", "root_value_weight", "grad_clip"):
             self._check(name, float, 0.0, INFINITE)
         for name in ("value_mix", "decay_factor", "momentum", "ema_decay"):
@@ -64,7 +68,7 @@ class LearningConfig:
         allowed = (int,) if kind is int else (int, float)
         if isinstance(value, bool) or not isinstance(value, allowed) or not least <= value <= most:
             noun = "whole numbers" if kind is int else "numbers"
-            top = "" if most == INFINITE else f" to {most:g}"
+            top = "" if most == INFINITE else f" to {most:.12g}"
             raise ConfigError(f"learning.{name} is {value!r}; allowed: {noun} from {least:g}{top}")
         if math.isinf(value):
             raise ConfigError(f"learning.{name} is infinite; allowed: finite numbers")

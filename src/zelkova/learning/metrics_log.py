@@ -53,7 +53,7 @@ class MetricsLog:
             try:
                 if json.loads(line)["round"] <= number:
                     kept.append(line)
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # cut short by a kill
         write_atomically(self.path, "".join(f"{line}\n" for line in kept).encode())
         return len(kept)

@@ -7,13 +7,16 @@ from zelkova.errors import ConfigError, hint
 
 Kind = Literal["residual", "mlp"]
 
+MOST_BLOCKS = 1000
+MOST_UNITS = 1_000_000  # channels or hidden units
+
 
 @dataclass(frozen=True)
 class NetworkConfig:
     """The shape of a network, apart from what the game fixes (planes, actions, players).
 
     Raises:
-        ConfigError: an unknown kind, or a size below its least value.
+        ConfigError: an unknown kind, or a size out of range.
     """
 
     kind: Kind = "residual"  # residual tower over the board, or an MLP over the flattened planes
@@ -30,9 +33,10 @@ class NetworkConfig:
         for field in fields(self):
             if field.name == "kind":
                 continue
-            value, least = getattr(self, field.name), 0 if field.name == "blocks" else 1
-            if type(value) is not int or value < least:
+            value = getattr(self, field.name)
+            least, most = (0, MOST_BLOCKS) if field.name == "blocks" else (1, MOST_UNITS)
+            if type(value) is not int or not least <= value <= most:
                 raise ConfigError(
-                    f"network.{field.name} is {value!r}; allowed: a whole number of {least} or more;"
+                    f"network.{field.name} is {value!r}; allowed: a whole number from {least} to {most};"
                     f" the default is {field.default}"
                 )

@@ -5,6 +5,7 @@ the page forbids the browser to fetch anything.
 """
 
 import base64
+import errno
 import os
 import tempfile
 from collections.abc import Mapping
@@ -41,15 +42,23 @@ code { font-size: .92em; overflow-wrap: anywhere; }
 
 
 def write_page(run: Run, path: Path) -> None:
-    """Write the page, whole or not at all.
+    """Write the page, whole or not at all; a device or a pipe is written as it is, never replaced.
 
     Args:
         run: as read.
         path: of the file.
     Raises:
-        OSError: it can't be written.
+        OSError: it can't be written; it names the path.
     """
-    handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_text(make_page(run), encoding="utf-8", errors="replace")
+        return
+    try:
+        handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             file.write(make_page(run))

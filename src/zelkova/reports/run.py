@@ -5,6 +5,7 @@ edited, or come from a stranger: what can't be read is left out and remarked upo
 """
 
 import json
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +13,13 @@ from typing import Any
 
 from zelkova.errors import ConfigError, hint
 from zelkova.games import load, names, refuse_inside
+from zelkova.games.check import refuse_broken
 from zelkova.games.game import Position
 
 Round = dict[str, float]
 
 _LARGEST = 1e300  # figures beyond are left out, infinite ones among them
+_GAME = re.compile(r"^game \d+: ")  # before the moves, which ` ; returns ...` ends
 LONGEST_SAMPLE = 100_000  # characters of a file of games that are looked at
 
 
@@ -81,7 +84,7 @@ def read_run(folder: Path) -> Run:
 def _read_config(path: Path, remarks: list[str]) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8", errors="replace"))
-    except (OSError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
         remarks.append(f"config.toml can't be read: {_reason(error)}")
         return {}
 
@@ -119,7 +122,7 @@ def _read_line(line: str) -> Round | None:
     figures = {}
     for name, value in table.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and abs(value) < _LARGEST:  # a NaN is below nothing
+        if is_number and name.isprintable() and abs(value) < _LARGEST:  # a NaN is below nothing
             figures[name] = float(value)
     return figures
 
@@ -133,16 +136,19 @@ def _read_sample(folder: Path, config: dict[str, Any], remarks: list[str]) -> Sa
     try:
         with files[-1].open(encoding="utf-8", errors="replace") as file:
             lines = file.read(LONGEST_SAMPLE).splitlines()
-        text = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+        line = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+        text = _GAME.sub("", line).partition(" ; ")[0]
         options = {key: value for key, value in table.items() if key != "name"}
-        position = load(table["name"], options).position()
+        game = load(table["name"], options)
+        refuse_broken(game)
+        position = game.position()
         moves = []
         for move in text.split():
             if position.is_terminal:
                 break
             position.play(move)
             moves.append(move)
-    except (OSError, ValueError, LookupError, TypeError) as error:  # a notation of a user's may raise any
+    except Exception as error:  # a notation of a user's may raise any
         remarks.append(f"games/{files[-1].name} can't be replayed: {_reason(error)}")
         return None
     return Sample(files[-1].name, tuple(moves), position) if moves else None
@@ -153,7 +159,7 @@ def _is_trusted(name: object, folder: Path) -> bool:
 
     A report must not run code out of a folder that someone sent.
     """
-    if not isinstance(name, str):
+    if not isinstance(name, str) or "\0" in name:
         return False
     try:
         refuse_inside(name, folder)
@@ -166,4 +172,5 @@ def _is_trusted(name: object, folder: Path) -> bool:
 def _reason(error: Exception) -> str:
     """Say in a line what was wrong."""
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return text.splitlines()[0][:200] if text else type(error).__name__
+    text = "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
+    return text.splitlines()[0][:200] if text.strip() else type(error).__name__

@@ -4,6 +4,16 @@ import dataclasses
 
 from zelkova.errors import ConfigError
 
+RANGES = {
+    "games": (1, 1_000_000),
+    "groups": (1, 1024),
+    "moves_per_round": (1, 1_000_000),
+    "exploration_moves": (0, 1_000_000_000),
+    "random_opening_moves": (1, 1_000_000),
+    "longest_game": (1, 1_000_000_000),
+    "cache_positions": (0, 2**40),
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class SelfPlayConfig:
@@ -21,10 +31,9 @@ class SelfPlayConfig:
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
-        low = {"games": 1, "groups": 1, "moves_per_round": 1, "longest_game": 1, "random_opening_moves": 1}
-        for name, least in {**low, "exploration_moves": 0, "cache_positions": 0}.items():
-            if getattr(self, name) < least:
-                raise ConfigError(f"`{name}` is {getattr(self, name)}; allowed: {least} or more")
+        for name, (low, high) in RANGES.items():
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(f"`{name}` is {getattr(self, name)}; allowed: {low} to {high}")
         if self.games % self.groups:
             raise ConfigError(f"`games` is {self.games}; allowed: a multiple of `groups` ({self.groups})")
         if not 0.0 <= self.random_opening <= 1.0:
