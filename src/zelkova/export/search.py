@@ -91,6 +91,7 @@ class SearchMemory:
                 q=np.zeros((1, most), np.float32),
                 value=np.zeros((1, players), np.float32),
                 raw=np.zeros((1, players), np.float32),
+                improved=np.zeros((1, players), np.float32),
             ),
         )
         self.constants = {f"forest.{name}": array for name, array in sample.forest._asdict().items()}

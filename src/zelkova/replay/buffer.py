@@ -23,8 +23,29 @@ class Batch(NamedTuple):
     to_play: NDArray[np.int8]  # [B] 0..P-1
     legal: NDArray[np.int32]  # [B, M] padded with -1
     policy: NDArray[np.float32]  # [B, M] aligned to legal
-    root_values: NDArray[np.float32]  # [B, P] absolute seats, in RETURN_RANGE
+    root_values: NDArray[np.float32]  # [B, P] absolute seats, in RETURN_RANGE; see `lambda_values`
     returns: NDArray[np.float32]  # [B, P] absolute seats
+
+
+def lambda_values(episode: Episode, td_lambda: float) -> NDArray[np.float32]:
+    """Average the root values from each position on and the outcome: G_t = (1 - l) nu_t + l G_{t+1}.
+
+    Args:
+        episode: a game; positions that are not recorded add nothing of their own.
+        td_lambda: l in [0, 1]; 0 gives the root values themselves.
+    Returns:
+        [T, P] absolute seats.
+    Source: the lambda-return (Sutton 1988), with searched values in place of predicted ones.
+    """
+    if td_lambda == 0.0:
+        return episode.root_values
+    values = np.empty_like(episode.root_values)
+    after = episode.returns.astype(np.float32)
+    for move in range(len(episode) - 1, -1, -1):
+        if episode.recorded[move]:
+            after = np.float32(1.0 - td_lambda) * episode.root_values[move] + np.float32(td_lambda) * after
+        values[move] = after
+    return values
 
 
 class ReplayBuffer:
@@ -102,7 +123,7 @@ class ReplayBuffer:
         self._arrays.to_play[place] = episode.to_play[rows]
         self._arrays.legal[place] = episode.legal[rows]
         self._arrays.policy[place] = episode.policy[rows]
-        self._arrays.root_values[place] = episode.root_values[rows]
+        self._arrays.root_values[place] = lambda_values(episode, self.config.td_lambda)[rows]
         self._arrays.returns[place] = episode.returns
         self._size += rows.size
         self.total_added += count

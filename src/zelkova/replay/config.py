@@ -25,6 +25,7 @@ class ReplayConfig:
     min_window: int = 20_000  # positions before the window begins to lag behind; capacity = fixed window
     window_exponent: float = 0.75  # in (0, 1]
     window_scale: float = 0.4  # in (0, 1]: share of the first new positions by which the window grows
+    td_lambda: float = 0.0  # in [0, 1]: 0 trains on each position's own root value, 1 on the game's outcome
 
     def __post_init__(self) -> None:
         """Refuse what can't be."""
@@ -38,6 +39,8 @@ class ReplayConfig:
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0.0 < value <= 1.0:
                 raise ConfigError(f"replay.{name} is {value!r}; allowed: a number above 0, 1 at most")
+        if not isinstance(self.td_lambda, int | float) or not 0.0 <= self.td_lambda <= 1.0:
+            raise ConfigError(f"replay.td_lambda is {self.td_lambda!r}; allowed: a number from 0 to 1")
 
     def window(self, total: int) -> int:
         """How many of the newest positions are trained on once `total` have come.

@@ -199,6 +199,7 @@ class BatchSearch:
             np.empty((trees, most), np.float32),
             np.empty((trees, players), np.float32),
             np.empty((trees, players), np.float32),
+            np.empty((trees, players), np.float32),
         )
         read_roots(*self.forest, *answer)
         heat = np.broadcast_to(np.asarray(temperature, np.float64), (trees,))

@@ -55,6 +55,7 @@ class SearchResult(NamedTuple):
     q_values: F32  # [B, M] mover's component of reward + discount * V(child); 0 where unvisited
     value: F32  # [B, P] mean of the root's back-ups
     raw_value: F32  # [B, P] the model's value of the root
+    improved_value: F32  # [B, P] mean of the visited actions' Q vectors, weighed by action_weights
 
 
 @runtime_checkable

@@ -210,6 +210,34 @@ def read_root(t: Forest, b: int, out: Answer) -> None:
             out.weights[b, i] = np.float32(np.float32(out.visits[b, i]) / np.float32(max(total, 1)))
         chosen = most_visited(t, b)
     out.action[b] = t.actions[b, start + int(t.kids[b, first + chosen]["edge"])]
+    read_improved_value(t, b, out)
+
+
+@inlined
+def read_improved_value(t: Forest, b: int, out: Answer) -> None:
+    """Write the root's value under its action weights, over the visited actions; out.weights[b] is written.
+
+    The mean of the back-ups counts each action as often as it was tried, bad ones too; this counts them as
+    often as the improved policy would play them. With PUCT the two differ by the root's own evaluation.
+    """
+    root = t.nodes[b, 0]
+    first = int(root["kids"])
+    total = ZERO
+    for p in range(t.sums.shape[2]):
+        out.improved[b, p] = ZERO
+    for k in range(int(root["num_kids"])):
+        kid = t.kids[b, first + k]
+        if kid["visits"] > 0:
+            child = int(kid["child"])
+            record = t.nodes[b, child]
+            weight = out.weights[b, int(kid["edge"])]
+            total = np.float32(total + weight)
+            for p in range(t.sums.shape[2]):
+                mean = np.float32(t.sums[b, child, p] / int(record["visits"]))
+                q = np.float32(t.rewards[b, child, p] + record["discount"] * mean)
+                out.improved[b, p] = np.float32(out.improved[b, p] + weight * q)
+    for p in range(t.sums.shape[2]):
+        out.improved[b, p] = np.float32(out.improved[b, p] / total) if total > ZERO else out.value[b, p]
 
 
 @kernel
@@ -315,13 +343,13 @@ def read_roots(
     heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
     priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
     scratch: F32, action: I32, legal: I32, count: I32, weights: F32, visits: I32, q: F32, value: F32,
-    raw_value: F32,
+    raw_value: F32, improved: F32,
 ) -> None:  # fmt: skip
     """Write every root's answer: plain arrays of a `Forest`, then of `Answer`."""
     t = Forest(
         heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
         settings, scratch,
     )  # fmt: skip
-    out = Answer(action, legal, count, weights, visits, q, value, raw_value)
+    out = Answer(action, legal, count, weights, visits, q, value, raw_value, improved)
     for b in range(heads.shape[0]):
         read_root(t, b, out)

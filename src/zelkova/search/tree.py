@@ -136,6 +136,7 @@ class Answer(NamedTuple):
     q: F32  # [B, M]
     value: F32  # [B, P]
     raw: F32  # [B, P]
+    improved: F32  # [B, P]
 
 
 @inlined

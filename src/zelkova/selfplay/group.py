@@ -125,7 +125,7 @@ class Group:
                 to_play=self.game.view_states(self.states)["to_play"].copy(),
                 legal=legal.astype(np.int32),
                 policy=result.action_weights.copy(),
-                values=result.value.copy(),
+                values=result.improved_value.copy(),
                 actions=actions,
             )
         )
