@@ -16,8 +16,8 @@ from zelkova.games.playout import playout
 from zelkova.games.single import Single
 from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
+from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation
-from zelkova.search.native import F32, I32
 from zelkova.search.table_model import blank_evaluation
 
 Words = NDArray[np.uint64]

@@ -10,6 +10,7 @@ from zelkova.search import BatchSearch, SearchConfig
 from zelkova.search.table_model import TableModel, Tables
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "mctx_search.json").read_text())
+STOCHASTIC = json.loads((Path(__file__).parent.parent / "golden" / "mctx_stochastic.json").read_text())
 RESCALE = {"completed_by_mix_value": "node", "parent_and_siblings": "node", "min_max": "fixed"}
 
 
@@ -22,7 +23,7 @@ def config_of(case: dict[str, Any]) -> SearchConfig:
         "rescale": RESCALE[p["qtransform"]],
         "rescale_floor": q.get("epsilon", 1e-8),
     }
-    if case["policy"] == "muzero":
+    if case["policy"] in ("muzero", "stochastic_muzero"):
         return SearchConfig(
             policy="puct", c_init=p["pb_c_init"], c_base=p["pb_c_base"], dirichlet_fraction=0.0, **shared
         )  # fmt: skip
@@ -112,3 +113,41 @@ def search_of(
             legal = tables.actions[root, : tables.count[root]]
             noise[b, : len(legal)] = drawn[b, legal]
     return search, model, noise
+
+
+def stochastic_search_of(case: dict[str, Any]) -> tuple[BatchSearch, TableModel]:
+    """Make the search and the model of a case with chance nodes: states, afterstates, then the roots."""
+    model, roots = case["model"], case["root_states"]
+    states, afterstates = model["num_states"], model["num_afterstates"]
+    actions, outcomes = model["num_actions"], model["num_chance"]
+    width, size = max(actions, outcomes), states + afterstates + len(roots)
+    tables = Tables(
+        transition=np.zeros((size, width), np.int32),
+        reward=np.zeros((size, width, 1), np.float32),
+        discount=np.ones((size, width), np.float32),
+        actions=np.tile(np.arange(width, dtype=np.int32), (size, 1)),
+        count=np.full(size, actions, np.int32),
+        prior_logits=np.zeros((size, width), np.float32),
+        value=np.zeros((size, 1), np.float32),
+        to_play=np.zeros(size, np.int32),
+    )
+    after = slice(states, states + afterstates)
+    tables.transition[:states, :actions] = np.array(model["afterstate"]) + states
+    tables.prior_logits[:states, :actions] = model["prior_logits"]
+    tables.value[:states, 0] = model["value"]
+    tables.transition[after, :outcomes] = model["transition"]
+    tables.reward[after, :outcomes, 0] = model["reward"]
+    tables.discount[after, :outcomes] = model["discount"]
+    tables.prior_logits[after, :outcomes] = model["chance_logits"]
+    tables.value[after, 0] = model["afterstate_value"]
+    tables.count[after], tables.to_play[after] = outcomes, -1
+    invalid = case["invalid_actions"] or [[0] * actions for _ in roots]
+    for b, state in enumerate(roots):
+        row, legal = states + afterstates + b, [a for a in range(actions) if not invalid[b][a]]
+        tables.count[row], tables.value[row] = len(legal), tables.value[state]
+        for name in ("transition", "prior_logits", "actions"):
+            getattr(tables, name)[row, : len(legal)] = getattr(tables, name)[state, legal]
+    config = config_of(case)
+    search = BatchSearch(config, len(roots), width, 1)
+    where = np.arange(states + afterstates, size, dtype=np.int32)
+    return search, TableModel(tables, where, config.num_simulations + 1)

@@ -7,20 +7,8 @@ import numpy as np
 import pytest
 from tests.search.slow_search import Node, Slow, random_game
 
-from zelkova.search import (
-    BatchSearch,
-    SearchConfig,
-    batch,
-    draw_noise,
-    gumbel,
-    native,
-    puct,
-    qtransforms,
-    run,
-    simulate,
-    table_model,
-    tree,
-)  # fmt: skip
+from zelkova.search import BatchSearch, SearchConfig, batch, draw_noise, run, table_model
+from zelkova.search.kernels import gumbel, native, puct, qtransforms, simulate, tree
 from zelkova.search.table_model import Stepwise, TableModel
 
 PUCT: list[dict[str, Any]] = [

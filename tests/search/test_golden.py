@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.search.golden_cases import GOLDEN, search_of
+from tests.search.golden_cases import GOLDEN, STOCHASTIC, search_of, stochastic_search_of
 
 from zelkova.errors import SearchError
 from zelkova.search import run
-from zelkova.search.gumbel import halving_table, halving_visits
+from zelkova.search.kernels.gumbel import halving_table, halving_visits
 from zelkova.search.table_model import Stepwise
 
 CASES = GOLDEN["cases"]
@@ -89,6 +89,27 @@ def test_whole_tree(case: dict[str, Any]) -> None:
                 assert kid["q"] == pytest.approx(q, abs=TOLERANCE)
                 same[child] = int(kid["child"])
         assert compared == sum(visits > 0 for visits in golden["node_visits"][b])
+
+
+@pytest.mark.parametrize("natively", [True, False])
+@pytest.mark.parametrize("case", STOCHASTIC["cases"], ids=lambda case: case["name"])
+def test_chance_nodes(case: dict[str, Any], natively: bool) -> None:
+    search, model = stochastic_search_of(case)
+    found = run(search, model if natively else Stepwise(model))
+    expected, golden, forest = case["expected"], case["expected"]["tree"], search.forest
+    size = case["model"]["num_actions"]
+    np.testing.assert_array_equal(found.action, expected["action"])
+    np.testing.assert_allclose(found.value[:, 0], expected["root"]["value"], atol=TOLERANCE)
+    for b in range(len(case["root_states"])):
+        spread = partial(dense, actions=found.actions[b], count=found.count[b], size=size)
+        np.testing.assert_array_equal(spread(found.visit_counts[b]), expected["root"]["visit_counts"][b])
+        np.testing.assert_allclose(spread(found.q_values[b]), expected["root"]["qvalues"][b], atol=TOLERANCE)
+    np.testing.assert_array_equal(forest.nodes["visits"], golden["node_visits"])
+    np.testing.assert_array_equal(forest.nodes["parent"], golden["parents"])
+    np.testing.assert_array_equal(forest.nodes["to_play"] == 0, golden["is_decision_node"])
+    means = forest.sums[:, :, 0] / forest.nodes["visits"]
+    np.testing.assert_allclose(means, golden["node_values"], atol=TOLERANCE)
+    np.testing.assert_allclose(forest.raw[:, :, 0], golden["raw_values"], atol=TOLERANCE)
 
 
 def test_a_root_without_legal_actions_is_refused() -> None:

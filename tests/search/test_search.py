@@ -233,7 +233,7 @@ BAD = [
     ("count", 6, "max_actions"),
     ("count", -1, "max_actions"),
     ("to_play", 1, "to_play"),
-    ("to_play", -1, "to_play"),
+    ("to_play", -2, "to_play"),
 ]
 
 

@@ -28,10 +28,10 @@ from zelkova.games.game import Game
 from zelkova.games.playout import playout
 from zelkova.search.batch import BatchSearch
 from zelkova.search.config import SearchConfig
+from zelkova.search.kernels.simulate import plant_roots, read_roots, select_leaves, settle_leaves
+from zelkova.search.kernels.tree import Answer, Rows
 from zelkova.search.model import Selection
-from zelkova.search.simulate import plant_roots, read_roots, select_leaves, settle_leaves
 from zelkova.search.table_model import blank_evaluation
-from zelkova.search.tree import Answer, Rows
 
 _KERNELS: Any = (plant_roots, select_leaves, settle_leaves, read_roots)
 CONSTANTS = ("forest.settings", "forest.explore", "forest.halving")

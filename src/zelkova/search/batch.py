@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
-from zelkova.search import tree
 from zelkova.search.config import CHOICES, DIRICHLET_SCALE, SearchConfig
-from zelkova.search.gumbel import halving_table
+from zelkova.search.kernels import tree
+from zelkova.search.kernels.gumbel import halving_table
+from zelkova.search.kernels.native import F32, I32, bind
+from zelkova.search.kernels.simulate import STATUSES, plant_roots, read_roots, select_leaves, settle_leaves
 from zelkova.search.model import (
     MESSAGES,
     Evaluation,
@@ -22,8 +24,6 @@ from zelkova.search.model import (
     check_array,
     check_evaluation,
 )
-from zelkova.search.native import F32, I32, bind
-from zelkova.search.simulate import STATUSES, plant_roots, read_roots, select_leaves, settle_leaves
 
 F64 = NDArray[np.float64]
 

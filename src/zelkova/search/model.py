@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from zelkova.errors import ShapeError
-from zelkova.search import tree
-from zelkova.search.native import F32, I32
+from zelkova.search.kernels import tree
+from zelkova.search.kernels.native import F32, I32
 
 MESSAGES = {
     tree.BAD_LOGIT: "a prior logit is NaN or infinite; give finite logits for the legal actions only",
@@ -17,7 +17,7 @@ MESSAGES = {
     tree.BAD_REWARD: "a reward or the discount is NaN or infinite",
     tree.NO_ACTION: "no legal action at a position that is no ending (below the root, discount 0 makes one)",
     tree.BAD_COUNT: "the number of legal actions is below 0 or above max_actions",
-    tree.BAD_PLAYER: "to_play is not a player from 0 to num_players - 1",
+    tree.BAD_PLAYER: "to_play is no player from 0 to num_players - 1 (or -1 at a chance node below the root)",
     tree.BAD_NOISE: "the root noise is NaN or infinite, or (puct) doesn't sum to 1 over the legal actions",
 }
 
@@ -31,7 +31,7 @@ class Evaluation(NamedTuple):
     count: I32  # type: ignore[assignment]  # [R] number of legal actions; 0 only at an ending
     prior_logits: F32  # [R, M] aligned with actions; need not be normalised
     value: F32  # [R, P] expected return from the position on, each absolute player's; 0 at an ending
-    to_play: I32  # [R] mover, 0..P-1
+    to_play: I32  # [R] mover, 0..P-1; -1 at a chance node, whose logits are log-probabilities
 
 
 class Selection(NamedTuple):

@@ -8,10 +8,10 @@ import numpy as np
 from zelkova.errors import ShapeError
 from zelkova.search.batch import BatchSearch, draw_noise, run
 from zelkova.search.config import SearchConfig
+from zelkova.search.kernels.native import F32, F64, I32, bind, inlined, kernel
+from zelkova.search.kernels.simulate import NEW, STATUSES, gather_leaf, settle_leaf
+from zelkova.search.kernels.tree import OK, Forest, Records, Rows
 from zelkova.search.model import Evaluation
-from zelkova.search.native import F32, F64, I32, bind, inlined, kernel
-from zelkova.search.simulate import NEW, STATUSES, gather_leaf, settle_leaf
-from zelkova.search.tree import OK, Forest, Records, Rows
 
 
 class Tables(NamedTuple):

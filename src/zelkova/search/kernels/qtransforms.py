@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from zelkova.search.native import ONE, ZERO, inlined
-from zelkova.search.tree import FIXED, PER_NODE, TREE, Forest
+from zelkova.search.kernels.native import ONE, ZERO, inlined
+from zelkova.search.kernels.tree import FIXED, PER_NODE, TREE, Forest
 
 MIXED = 0
 

@@ -12,7 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.search.native import F32, I32, ONE, ZERO, copy_actions, copy_logits, exp32, inlined, is_finite
+from zelkova.search.kernels.native import (
+    F32,
+    I32,
+    ONE,
+    ZERO,
+    copy_actions,
+    copy_logits,
+    exp32,
+    inlined,
+    is_finite,
+)
 
 Records = NDArray[np.void]
 
@@ -40,8 +50,9 @@ NODE = np.dtype(  # 64 bytes: one cache line
         ("best", np.int32),  # best unvisited edge, counted from the slice's start; or UNKNOWN, NONE
         ("parent", np.int32),  # parent node, -1 at the root
         ("parent_kid", np.int32),  # its place among the parent's kids
-        ("to_play", np.int16),  # mover, 0..P-1
-        ("is_ready", np.int16),  # 1 once the last three fields hold; DENSE: the slice holds probabilities
+        ("to_play", np.int16),  # mover, 0..P-1; CHANCE: nature moves
+        ("proven", np.int8),  # UNPROVEN, EXACT or OPEN; see solver.py
+        ("is_ready", np.int8),  # 1 once the last three fields hold; DENSE: the slice holds probabilities
         ("discount", np.float32),  # on the edge into the node
         ("best_weight", np.float32),  # of the best unvisited edge: probability (puct) or logit (full)
         ("mass", np.float32),  # sum of exp(logit - reference) over all edges (puct) or the unvisited (full)
@@ -86,6 +97,8 @@ SETTINGS = np.dtype(  # SearchConfig as numbers
 PUCT, GUMBEL, FULL = 0, 1, 2
 FIXED, TREE, PER_NODE, UNSCALED = 0, 1, 2, 3
 UNKNOWN, NONE = -1, -2
+CHANCE = -1
+UNPROVEN, EXACT, OPEN = 0, 1, 2
 DENSE = 2
 VISITED = np.float32(-np.inf)
 FIRST_CAPACITY = 4
@@ -173,6 +186,7 @@ def new_node(t: Forest, b: int, parent: int, parent_kid: int) -> int:
     record["parent"] = parent
     record["parent_kid"] = parent_kid
     record["to_play"] = 0
+    record["proven"] = UNPROVEN
     record["is_ready"] = 0
     record["discount"] = ONE
     return node
@@ -197,7 +211,8 @@ def grow(t: Forest, b: int, node: int, rows: Rows, row: int) -> int:
     if count == 0 and (discount != ZERO or node == 0):
         return NO_ACTION
     mover = int(rows.to_play[row])
-    if count > 0 and (mover < 0 or mover >= t.sums.shape[2]):
+    lowest = 0 if node == 0 else CHANCE
+    if count > 0 and (mover < lowest or mover >= t.sums.shape[2]):
         return BAD_PLAYER
     record["to_play"] = mover if count > 0 else 0
     record["discount"] = discount
@@ -276,7 +291,7 @@ def refresh_q(t: Forest, b: int, node: int) -> None:
     record = t.nodes[b, node]
     parent = int(record["parent"])
     above = t.nodes[b, parent]
-    mover = int(above["to_play"])
+    mover = max(int(above["to_play"]), 0)  # nobody reads the Q of an edge at a chance node
     kid = t.kids[b, int(above["kids"]) + int(record["parent_kid"])]
     visits = int(record["visits"])
     pending = int(kid["visits"]) - visits
@@ -343,7 +358,7 @@ def back_up(t: Forest, b: int, leaf: int) -> None:
         kid = t.kids[b, int(above["kids"]) + int(record["parent_kid"])]
         kid["visits"] += 1
         if kid["visits"] == record["visits"]:
-            mover = int(above["to_play"])
+            mover = max(int(above["to_play"]), 0)
             mean = np.float32(t.sums[b, node, mover] / int(record["visits"]))
             kid["q"] = np.float32(t.rewards[b, node, mover] + discount * mean)
         else:

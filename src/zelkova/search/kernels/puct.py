@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from zelkova.search.native import ONE, ZERO, best_in_row, exp32, exp_sum, inlined
-from zelkova.search.qtransforms import fixed_range, soft_range, tree_range
-from zelkova.search.tree import DENSE, FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
+from zelkova.search.kernels.native import ONE, ZERO, best_in_row, exp32, exp_sum, inlined
+from zelkova.search.kernels.qtransforms import fixed_range, soft_range, tree_range
+from zelkova.search.kernels.tree import DENSE, FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
 
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION, FPU_MEAN_Q, FPU_LOSS = 0, 1, 2, 3, 4
 
@@ -129,6 +129,33 @@ def choose_puct(t: Forest, b: int, node: int, mean: np.float32) -> int:
         score = np.float32(
             (kid["q"] - offset) * scale + factor * kid["prior"] / np.float32(1 + int(kid["visits"]))
         )
+        if score > best or (score == best and int(kid["edge"]) < edge):
+            best = score
+            edge = int(kid["edge"])
+            chosen = k
+    return chosen
+
+
+@inlined
+def choose_outcome(t: Forest, b: int, node: int) -> int:
+    """Choose the outcome with the largest probability / (1 + N) at a chance node; the lowest on a tie.
+
+    Outcomes so come as often as they are probable, without a draw.
+
+    Returns:
+        The place among the node's kids, or -1 for its best unvisited edge.
+    Source: Stochastic MuZero (Antonoglou et al. 2022), as its public search code does it.
+    """
+    record = t.nodes[b, node]
+    if record["best"] == UNKNOWN:
+        prepare_puct(t, b, node)
+    chosen = -1
+    edge = int(record["best"])
+    best = record["best_weight"] if edge >= 0 else np.float32(-np.inf)
+    start = int(record["kids"])
+    for k in range(int(record["num_kids"])):
+        kid = t.kids[b, start + k]
+        score = np.float32(kid["prior"] / np.float32(1 + int(kid["visits"])))
         if score > best or (score == best and int(kid["edge"]) < edge):
             best = score
             edge = int(kid["edge"])

@@ -5,9 +5,19 @@ Source: Policy improvement by planning with Gumbel (Danihelka et al., ICLR 2022)
 
 import numpy as np
 
-from zelkova.search.native import F32, I32, ONE, ZERO, best_in_row, exp32, exp_sum, inlined, pairwise_sum
-from zelkova.search.qtransforms import completed_q
-from zelkova.search.tree import NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
+from zelkova.search.kernels.native import (
+    F32,
+    I32,
+    ONE,
+    ZERO,
+    best_in_row,
+    exp32,
+    exp_sum,
+    inlined,
+    pairwise_sum,
+)
+from zelkova.search.kernels.qtransforms import completed_q
+from zelkova.search.kernels.tree import NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
 
 
 def halving_visits(considered: int, simulations: int) -> list[int]:

@@ -6,14 +6,14 @@ Those on one tree (`descend`, `gather_leaf`, `settle_leaf`) are for native loops
 
 import numpy as np
 
-from zelkova.search.gumbel import (
+from zelkova.search.kernels.gumbel import (
     choose_full,
     choose_halving,
     improved_policy,
     most_visited_candidate,
     open_candidates,
 )
-from zelkova.search.native import (
+from zelkova.search.kernels.native import (
     F32,
     F64,
     I32,
@@ -25,13 +25,21 @@ from zelkova.search.native import (
     kernel,
     softmax_row,
 )
-from zelkova.search.puct import FPU_MEAN_Q, choose_puct, most_visited, running_mean_q
-from zelkova.search.tree import (
+from zelkova.search.kernels.puct import (
+    FPU_MEAN_Q,
+    choose_outcome,
+    choose_puct,
+    most_visited,
+    running_mean_q,
+)
+from zelkova.search.kernels.tree import (
     BAD_NOISE,
+    CHANCE,
     DENSE,
     FULL,
     GUMBEL,
     OK,
+    PUCT,
     Answer,
     Forest,
     Records,
@@ -109,7 +117,10 @@ def descend(t: Forest, b: int) -> int:
         rule = int(s["interior_rule"])
         if s["fpu"] == FPU_MEAN_Q:
             mean = running_mean_q(t, b, node, mean)
-        if node == 0 and s["root_rule"] == GUMBEL:
+        if t.nodes[b, node]["to_play"] == CHANCE:
+            rule = PUCT
+            k = choose_outcome(t, b, node)
+        elif node == 0 and s["root_rule"] == GUMBEL:
             k = choose_halving(t, b)
         elif rule == FULL:
             k = choose_full(t, b, node)

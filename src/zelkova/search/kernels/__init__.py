@@ -1,0 +1,1 @@
+"""The compiled part of the search: trees in flat arrays, selection rules, Q transforms, one simulation."""
