@@ -14,7 +14,7 @@ from zelkova.search.kernels.gumbel import choose_full, halving_visits, improved_
 from zelkova.search.kernels.puct import first_play_value, puct_range, running_mean_q
 from zelkova.search.kernels.qtransforms import completed_q, fixed_range, mixed_value, soft_range, tree_range
 from zelkova.search.kernels.simulate import descend
-from zelkova.search.kernels.tree import open_edge, refresh_q
+from zelkova.search.kernels.tree import FULL, GUMBEL, open_edge, refresh_q
 from zelkova.search.table_model import TableModel, Tables
 
 F = np.float32
@@ -246,7 +246,7 @@ def test_planning_with_gumbel_g1_to_g7() -> None:
 def policy_of(forest: Any) -> Any:
     """The improved policy at the root."""
     out = np.zeros((1, forest.noise.shape[1]), F)
-    improved_policy(forest, 0, out)
+    improved_policy(forest, 0, GUMBEL, out)
     return out[0]
 
 
@@ -259,13 +259,13 @@ def policy_of(forest: Any) -> Any:
 )
 def test_unvisited_action_gains_g8_to_g10(options: Any, expected: Any) -> None:
     forest = node_with(SearchConfig(**options), [0.5, 0.3, 0.2], [1, 1, 0], [0.0, 0.0, 0.0], raw=0.6)
-    assert completed_q(forest, 0, 0)[0] == pytest.approx(0.2)
+    assert completed_q(forest, 0, 0, GUMBEL)[0] == pytest.approx(0.2)
     assert policy_of(forest) == pytest.approx(expected, abs=1e-5)
 
 
 def test_sigma_and_mixed_value_g11_to_g18() -> None:
     bare = node_with(SearchConfig(rescale="none"), [0.5, 0.3, 0.2], [3, 1, 0], [0.4, 0.2, 0])
-    _, offset, factor = completed_q(bare, 0, 0)
+    _, offset, factor = completed_q(bare, 0, 0, GUMBEL)
     assert (0.4 - offset) * factor == pytest.approx(21.2, abs=1e-4)
     mixed = mixed_value(F(0.1), 3, F(0.8), F(0.5 * 0.6 + 0.3 * 0.2))
     assert mixed == pytest.approx(0.3625, abs=1e-6)
@@ -278,7 +278,7 @@ def test_sigma_and_mixed_value_g11_to_g18() -> None:
     policies = []
     for options, expected in cases:
         forest = node_with(SearchConfig(**options), [0.5, 0.3, 0.2], [2, 1, 0], [0.6, 0.2, 0], raw=0.1)
-        assert completed_q(forest, 0, 0)[0] == pytest.approx(0.3625, abs=1e-6)
+        assert completed_q(forest, 0, 0, GUMBEL)[0] == pytest.approx(0.3625, abs=1e-6)
         policies.append(policy_of(forest).astype(np.float64))
         assert policies[-1] == pytest.approx(expected, abs=1e-6)
     divergence = (policies[1] * np.log(policies[1] / [0.5, 0.3, 0.2])).sum()
@@ -308,7 +308,7 @@ def interior_pick(forest: Any, visits: Any) -> int:
     for a, n in enumerate(visits):
         if n > 0:
             forest.priors[0, root["edges"] + a] = -np.inf
-    k = choose_full(forest, 0, 0)
+    k = choose_full(forest, 0, 0, FULL)
     return int(root["best"] if k < 0 else forest.kids[0, root["kids"] + k]["edge"])
 
 
@@ -342,7 +342,7 @@ def test_final_choice_g23() -> None:
     config = SearchConfig(rescale="none", c_scale=0.1)
     forest = node_with(config, [0.5, 0.3, 0.2], [2, 2, 0], [0.0, 1.0, 0.5])
     assert most_visited_candidate(forest, 0) == 1
-    _, offset, factor = completed_q(forest, 0, 0)
+    _, offset, factor = completed_q(forest, 0, 0, GUMBEL)
     scores = np.log([0.5, 0.3, 0.2]) + (np.array([0, 1, 0.5]) - offset) * factor
     assert scores == pytest.approx([-0.693147, 3.996027, 0.990562], abs=1e-5)
 
@@ -367,7 +367,7 @@ def test_q_transforms_of_mctx() -> None:
         given = (np.maximum(prior, 1e-30), visits, q, case["raw_value"], case["node_value"])
         for name, options in variants.items():
             forest = node_with(SearchConfig(rescale_floor=1e-8, **options), *given)  # type: ignore[arg-type]
-            value, offset, factor = completed_q(forest, 0, 0)
+            value, offset, factor = completed_q(forest, 0, 0, GUMBEL)
             transformed = (np.where(visits > 0, q, value) - offset) * factor
             np.testing.assert_allclose(transformed, case[name], atol=1e-4, err_msg=name)
         for name, rescale in (("parent_and_siblings", "node"), ("min_max(-1,1)", "fixed")):

@@ -28,7 +28,8 @@ from zelkova.games.game import Game
 from zelkova.games.playout import playout
 from zelkova.search.batch import BatchSearch
 from zelkova.search.config import SearchConfig
-from zelkova.search.kernels.simulate import plant_roots, read_roots, select_leaves, settle_leaves
+from zelkova.search.kernels.answer import read_roots
+from zelkova.search.kernels.simulate import plant_roots, select_leaves, settle_leaves
 from zelkova.search.kernels.tree import Answer, Rows
 from zelkova.search.model import Selection
 from zelkova.search.table_model import blank_evaluation

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search.config import CHOICES, DIRICHLET_SCALE, SearchConfig
 from zelkova.search.kernels import tree
+from zelkova.search.kernels.answer import read_roots
 from zelkova.search.kernels.gumbel import halving_table
 from zelkova.search.kernels.native import F32, I32, bind
-from zelkova.search.kernels.simulate import STATUSES, plant_roots, read_roots, select_leaves, settle_leaves
+from zelkova.search.kernels.simulate import STATUSES, plant_roots, select_leaves, settle_leaves
 from zelkova.search.model import (
     MESSAGES,
     Evaluation,
@@ -113,7 +114,9 @@ class BatchSearch:
             used = np.arange(self.max_actions) < evaluation.count[:, None]
             self.forest.noise[~used] = 0
         self._has_roots = False
-        self._raise(plant_roots(*self.forest, *evaluation, noise is not None))
+        self._raise(
+            plant_roots(*self.forest, *evaluation, noise is not None and self.config.policy == "puct")
+        )
         self._has_roots = True
         self._is_waiting = False
         self._left = self.num_trees
@@ -305,12 +308,13 @@ def new_forest(search: BatchSearch, q_range: tuple[float, float]) -> tree.Forest
     settings = np.zeros(1, tree.SETTINGS)
     for name in ("rescale", "completion", "fpu"):
         settings[name] = CHOICES[name].index(getattr(config, name))
-    for name in ("rescale_floor", "c_visit", "c_scale", "fpu_reduction", "dirichlet_fraction", "max_depth"):
+    same = "rescale_floor c_visit c_scale c_init fpu_reduction dirichlet_fraction max_depth"
+    for name in (*same.split(), "rescale_illegal", "solve"):
         settings[name] = getattr(config, name)
-    is_gumbel = config.policy == "gumbel"
-    settings["root_rule"] = tree.GUMBEL if is_gumbel else tree.PUCT
-    settings["interior_rule"] = tree.FULL if is_gumbel and config.interior == "full" else tree.PUCT
-    settings["rescale_illegal"] = config.rescale_illegal
+    rules = {"puct": tree.PUCT, "gumbel": tree.GUMBEL, "full": tree.FULL, "trpo": tree.TRPO, "mpo": tree.MPO}
+    settings["root_rule"] = rules[config.policy]
+    settings["interior_rule"] = tree.PUCT if config.policy == "puct" else rules[config.interior]
+    settings["target"] = tree.ACTED if config.target == "acted" else tree.DEFAULT
     settings["num_simulations"] = simulations
     settings["virtual_visits"] = config.virtual_visits if search.num_leaves > 1 else 0
     settings["virtual_is_loss"] = config.virtual_loss == "loss"

@@ -17,7 +17,10 @@ from zelkova.search.kernels.native import (
     pairwise_sum,
 )
 from zelkova.search.kernels.qtransforms import completed_q
-from zelkova.search.kernels.tree import NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
+from zelkova.search.kernels.solver import is_lost
+from zelkova.search.kernels.tree import GUMBEL, NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
+
+MOST_VISITS = 2**31 - 1
 
 
 def halving_visits(considered: int, simulations: int) -> list[int]:
@@ -89,20 +92,24 @@ def open_candidates(t: Forest, b: int, considered: int) -> None:
 
 
 @inlined
-def best_candidate(t: Forest, b: int, visits: int) -> int:
+def best_candidate(t: Forest, b: int, visits: int, takes_lost: bool) -> int:
     """Find the candidate with g + logit + sigma(q) largest among those with so many visits.
 
+    Args:
+        t, b: the tree.
+        visits: that a candidate must have.
+        takes_lost: whether proven losses count too.
     Returns:
         The place among the root's kids.
     """
-    value, offset, factor = completed_q(t, b, 0)
+    value, offset, factor = completed_q(t, b, 0, GUMBEL)
     first = int(t.nodes[b, 0]["kids"])
     chosen = -1
     chosen_edge = -1
     best = np.float32(-np.inf)
     for k in range(int(t.heads[b]["candidates"])):
         kid = t.kids[b, first + k]
-        if kid["visits"] == visits:
+        if kid["visits"] == visits and (takes_lost or not is_lost(t, b, 0, k)):
             q = kid["q"] if visits > 0 else value
             edge = int(kid["edge"])
             score = np.float32(t.noise[b, edge] + kid["logit"] + (q - offset) * factor)
@@ -117,8 +124,8 @@ def best_candidate(t: Forest, b: int, visits: int) -> int:
 def choose_halving(t: Forest, b: int) -> int:
     """Choose the root's candidate for the next simulation of Sequential Halving (Algorithm 2).
 
-    Where pending leaves were dropped, no candidate may stand at the table's count: then the nearest count
-    below it that some candidate has, or else the smallest, takes its place.
+    Where pending leaves were dropped or losses proven, no candidate may stand at the table's count: then the
+    nearest count below it that some candidate has, or else the smallest, takes its place.
     """
     head = t.heads[b]
     started = int(head["started"])
@@ -127,24 +134,37 @@ def choose_halving(t: Forest, b: int) -> int:
         return started
     target = int(t.halving[candidates, started])
     first = int(t.nodes[b, 0]["kids"])
+    takes_lost = are_all_lost(t, b)
     level = -1
-    least = int(t.kids[b, first]["visits"])
+    least = MOST_VISITS
     for k in range(candidates):
-        visits = int(t.kids[b, first + k]["visits"])
-        least = min(least, visits)
-        if visits <= target:
-            level = max(level, visits)
-    return best_candidate(t, b, level if level >= 0 else least)
+        if takes_lost or not is_lost(t, b, 0, k):
+            visits = int(t.kids[b, first + k]["visits"])
+            least = min(least, visits)
+            if visits <= target:
+                level = max(level, visits)
+    return best_candidate(t, b, level if level >= 0 else least, takes_lost)
+
+
+@inlined
+def are_all_lost(t: Forest, b: int) -> bool:
+    """Say whether every candidate of the root is a proven loss."""
+    lost = 0
+    for k in range(int(t.heads[b]["candidates"])):
+        lost += int(is_lost(t, b, 0, k))
+    return lost == int(t.heads[b]["candidates"])
 
 
 @inlined
 def most_visited_candidate(t: Forest, b: int) -> int:
-    """Find the candidate to act with: best g + logit + sigma(q) among the most visited."""
+    """Find the candidate to act with: best g + logit + sigma(q) among the most visited; no proven loss."""
     first = int(t.nodes[b, 0]["kids"])
+    takes_lost = are_all_lost(t, b)
     most = 0
     for k in range(int(t.heads[b]["candidates"])):
-        most = max(most, int(t.kids[b, first + k]["visits"]))
-    return best_candidate(t, b, most)
+        if takes_lost or not is_lost(t, b, 0, k):
+            most = max(most, int(t.kids[b, first + k]["visits"]))
+    return best_candidate(t, b, most, takes_lost)
 
 
 @inlined
@@ -179,11 +199,14 @@ def prepare_full(t: Forest, b: int, node: int) -> None:
 
 
 @inlined
-def choose_full(t: Forest, b: int, node: int) -> int:
-    """Choose argmax pi'(a) - N(a) / (1 + S) at a node below the root; the lowest action on a tie.
+def choose_full(t: Forest, b: int, node: int, rule: int) -> int:
+    """Choose argmax pi'(a) - N(a) / (1 + S) at a node; the lowest action on a tie.
 
     All unvisited edges have one completed Q, so that the one with the largest logit stands for them.
 
+    Args:
+        t, b, node: the tree and a node with edges.
+        rule: FULL; or MPO, whose improved policy has the same form with another scale.
     Returns:
         The place among the node's kids, or -1 for its best unvisited edge.
     Source: Eq. 14.
@@ -194,7 +217,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
     count = int(record["num_kids"])
     if count == 0:
         return -1
-    value, offset, factor = completed_q(t, b, node)
+    value, offset, factor = completed_q(t, b, node, rule)
     start = int(record["kids"])
     edge = int(record["best"])
     top = VISITED
@@ -224,6 +247,8 @@ def choose_full(t: Forest, b: int, node: int) -> int:
         best = np.float32(best * scale)
     chosen = -1
     for k in range(count):
+        if is_lost(t, b, node, k):
+            continue
         kid = t.kids[b, start + k]
         score = np.float32(t.scratch[k] * scale - np.float32(int(kid["visits"])) * share)
         if score > best or (score == best and int(kid["edge"]) < edge):
@@ -234,12 +259,18 @@ def choose_full(t: Forest, b: int, node: int) -> int:
 
 
 @inlined
-def improved_policy(t: Forest, b: int, out: F32) -> None:
-    """Write pi' = softmax(logits + sigma(completed Q)) of the root's legal actions into out[b] (Eq. 11)."""
+def improved_policy(t: Forest, b: int, rule: int, out: F32) -> None:
+    """Write pi' = softmax(logits + sigma(completed Q)) of the root's legal actions into out[b] (Eq. 11).
+
+    Args:
+        t, b: the tree.
+        rule: GUMBEL, or MPO for its own scale.
+        out: [B, M].
+    """
     record = t.nodes[b, 0]
     start = int(record["edges"])
     count = int(record["num_edges"])
-    value, offset, factor = completed_q(t, b, 0)
+    value, offset, factor = completed_q(t, b, 0, rule)
     unvisited = np.float32((value - offset) * factor)
     for i in range(count):
         out[b, i] = t.priors[b, start + i] + unvisited
