@@ -42,8 +42,9 @@ def test_policies_r1_to_r3(policy: str, expected: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spent", "edges", "expected"), [(2, 3, 0.353553), (16, 82, 0.051020), (50, 18, 0.129983), (200, 82, 0.062687)]
-)  # fmt: skip
+    ("spent", "edges", "expected"),
+    [(2, 3, 0.353553), (16, 82, 0.051020), (50, 18, 0.129983), (200, 82, 0.062687)],
+)
 def test_penalty_r4(spent: int, edges: int, expected: float) -> None:
     visits = np.zeros(edges, int)
     visits[0] = spent

@@ -100,7 +100,7 @@ class Spread(NamedTuple):
 
 @inlined
 def weigh(t: Spread, b: int, node: int, k: int, beta: float) -> float:
-    """Weigh a node's kid: by certainty and value, at a chance node by its probability; 0 where not expanded."""
+    """Weigh a kid by certainty and value, at a chance node by its probability; 0 where not expanded."""
     record = t.nodes[b, node]
     kid = t.kids[b, int(record["kids"]) + k]
     child = int(kid["child"])
