@@ -151,7 +151,7 @@ def show(folder: Path, pictures: Path | None) -> list[dict[str, Any]]:
 
 
 def chart_of(folder: Path, game: str, done: list[Trial]) -> Chart:
-    """Make the chart of a game: a curve a policy and budget, the mean of its seeds in a band of all of them."""
+    """Make the chart of a game: a curve a policy and budget, the mean of its seeds in a band."""
     curves = []
     for group in sorted({trial[1:3] for trial in done if trial.game == game}):
         seeds = [ratings_of(folder, trial) for trial in done if trial.game == game and trial[1:3] == group]

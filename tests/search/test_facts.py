@@ -1,5 +1,6 @@
 """Numbers that were worked out by hand: PUCT and back-up (P), Gumbel (G), halving (H)."""
 
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -377,3 +378,29 @@ def test_q_transforms_of_mctx() -> None:
             unvisited = first_play_value(forest, 0, 0, offset, factor, F(0))
             transformed = np.where(visits > 0, (q - offset) * factor, unvisited)
             np.testing.assert_allclose(transformed, case[name], atol=2e-5, err_msg=name)
+
+
+def test_example_1_is_enumerated_exactly_g3_to_g5() -> None:
+    """E[q] of the acted move over every order of the draws, each with its probability; n = 2 of 3 actions."""
+    prior, value = np.array([0.5, 0.3, 0.2]), np.array([0.0, 0.0, 1.0])
+    config = SearchConfig(num_simulations=2, max_considered=2)
+    model = TableModel(bandit(list(prior), list(value)), np.zeros(1, np.int32), 3)
+
+    def acted(noise: Any, c_scale: float = 1e4) -> int:
+        search = BatchSearch(replace(config, c_scale=c_scale), 1, 3, 1, (0.0, 1.0))
+        return int(run(search, model, np.array([noise], F)).action[0])
+
+    def expected(c_scale: float) -> float:
+        total = 0.0
+        for order in itertools.permutations(range(3)):
+            first, second, _ = order
+            chance = prior[first] * prior[second] / (1 - prior[first])
+            scores = np.empty(3)
+            scores[list(order)] = [3.0, 2.0, 1.0]
+            total += chance * value[acted(scores - np.log(prior), c_scale)]
+        return total
+
+    assert expected(1e4) == pytest.approx(0.485714, abs=1e-6)
+    assert expected(0.0) == pytest.approx(0.2, abs=1e-6)  # sigma 0: a sample of the prior
+    best_of_the_top = value[acted(np.zeros(3))]  # no draws: the two most probable, of which the better
+    assert best_of_the_top == 0.0 < prior @ value
