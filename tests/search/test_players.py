@@ -1,5 +1,6 @@
 """Vectors in place of signs: facts M1 to M8, and convergence to max^n on random trees."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,7 @@ def test_actions_can_be_permuted(policy: Any) -> None:
     tables = random_game(rng, 40, 5, 3)
     count = int(tables.count[0])
     order = rng.permutation(count)
-    moved = Tables(*(field.copy() for field in tables))
+    moved = copy.deepcopy(tables)
     for name in ("transition", "reward", "discount", "prior_logits"):
         getattr(moved, name)[0, :count] = getattr(tables, name)[0, order]
     noise = rng.gumbel(size=(1, 5)).astype(F)
