@@ -1,7 +1,7 @@
 """Proven wins and losses carried up the tree, for any number of players (MCTS-Solver).
 
-A proven node's exact value vector stands in `raw`, which nothing else reads any more. EXACT: the vector is
-certain. OPEN: the mover loses for certain, but which of the others wins is not: the vector is the average.
+A proven node's value vector stands in `raw`, which nothing else reads any more. EXACT: the vector is certain.
+OPEN: which of the others wins hangs on players to whom it makes no difference; the vector is the average.
 
 Source: MCTS-Solver (Winands, Bjornsson and Saito 2008), with vectors as in max^n in place of a sign.
 """
