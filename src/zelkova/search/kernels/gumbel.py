@@ -20,6 +20,28 @@ from zelkova.search.kernels.qtransforms import completed_q
 from zelkova.search.kernels.tree import NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
 
 
+def halving_phases(considered: int, simulations: int) -> list[tuple[int, int]]:
+    """List the phases of Sequential Halving: how many actions are considered, new visits of each.
+
+    The simulations may end within a phase; two actions that share a rest have as many phases as it takes.
+
+    Args:
+        considered: m, number of candidates, at least 1.
+        simulations: n.
+    Source: Algorithm 2 (Sequential Halving with Gumbel).
+    """
+    if considered <= 1:
+        return [(1, simulations)]
+    halvings = (considered - 1).bit_length()
+    phases: list[tuple[int, int]] = []
+    width, spent = considered, 0
+    while spent < simulations:
+        phases.append((width, max(1, simulations // (halvings * width))))
+        spent += width * phases[-1][1]
+        width = max(2, width // 2)
+    return phases
+
+
 def halving_visits(considered: int, simulations: int) -> list[int]:
     """List the visits that an action must have to be eligible at each simulation.
 
@@ -28,18 +50,13 @@ def halving_visits(considered: int, simulations: int) -> list[int]:
         simulations: n.
     Source: Algorithm 2 (Sequential Halving with Gumbel), in table form.
     """
-    if considered <= 1:
-        return list(range(simulations))
-    phases = (considered - 1).bit_length()
-    visits = [0] * considered
     table: list[int] = []
-    width = considered
-    while len(table) < simulations:
-        for _ in range(max(1, simulations // (phases * width))):
+    visits = [0] * max(considered, 1)
+    for width, rounds in halving_phases(considered, simulations):
+        for _ in range(rounds):
             table.extend(visits[:width])
             for i in range(width):
                 visits[i] += 1
-        width = max(2, width // 2)
     return table[:simulations]
 
 
@@ -89,8 +106,8 @@ def open_candidates(t: Forest, b: int, considered: int) -> None:
 
 
 @inlined
-def best_candidate(t: Forest, b: int, visits: int) -> int:
-    """Find the candidate with g + logit + sigma(q) largest among those with so many visits.
+def best_candidate(t: Forest, b: int, least: int, most: int) -> int:
+    """Find the candidate with g + logit + sigma(completed q) largest among those with least to most visits.
 
     Returns:
         The place among the root's kids.
@@ -102,7 +119,8 @@ def best_candidate(t: Forest, b: int, visits: int) -> int:
     best = np.float32(-np.inf)
     for k in range(int(t.heads[b]["candidates"])):
         kid = t.kids[b, first + k]
-        if kid["visits"] == visits:
+        visits = int(kid["visits"])
+        if least <= visits <= most:
             q = kid["q"] if visits > 0 else value
             edge = int(kid["edge"])
             score = np.float32(t.noise[b, edge] + kid["logit"] + (q - offset) * factor)
@@ -134,7 +152,8 @@ def choose_halving(t: Forest, b: int) -> int:
         least = min(least, visits)
         if visits <= target:
             level = max(level, visits)
-    return best_candidate(t, b, level if level >= 0 else least)
+    level = level if level >= 0 else least
+    return best_candidate(t, b, level, level)
 
 
 @inlined
@@ -144,7 +163,24 @@ def most_visited_candidate(t: Forest, b: int) -> int:
     most = 0
     for k in range(int(t.heads[b]["candidates"])):
         most = max(most, int(t.kids[b, first + k]["visits"]))
-    return best_candidate(t, b, most)
+    return best_candidate(t, b, most, most)
+
+
+@inlined
+def standing_candidate(t: Forest, b: int) -> int:
+    """Find the candidate to act with when a search ends early: the best of those still considered.
+
+    These have the visits that the next simulation asks for, or more; in the first round they are all, and one
+    without visits takes part with its completed Q. Among the most visited alone, the order within a round
+    would decide.
+    """
+    head = t.heads[b]
+    first = int(t.nodes[b, 0]["kids"])
+    most = 0
+    for k in range(int(head["candidates"])):
+        most = max(most, int(t.kids[b, first + k]["visits"]))
+    target = int(t.halving[int(head["candidates"]), int(head["started"])])
+    return best_candidate(t, b, min(target, most), most)
 
 
 @inlined

@@ -12,6 +12,7 @@ from zelkova.search.kernels.gumbel import (
     improved_policy,
     most_visited_candidate,
     open_candidates,
+    standing_candidate,
 )
 from zelkova.search.kernels.native import (
     F32,
@@ -189,6 +190,39 @@ def drop_duplicate(t: Forest, b: int, leaf: int) -> None:
 
 
 @inlined
+def choose_action(t: Forest, b: int, out: Answer, total: int) -> int:
+    """Write the root's action weights and choose what to play.
+
+    Args:
+        t, b: the tree.
+        out: its visits are written.
+        total: visits of the root's edges; before the first, PUCT has nothing but its priors.
+    Returns:
+        The edge, counted from the start of the root's slice.
+    """
+    root = t.nodes[b, 0]
+    first = int(root["kids"])
+    start = int(root["edges"])
+    edges = int(root["num_edges"])
+    if t.settings[0]["root_rule"] == GUMBEL:
+        improved_policy(t, b, out.weights)
+        is_done = t.heads[b]["done"] >= t.settings[0]["num_simulations"]
+        chosen = most_visited_candidate(t, b) if is_done else standing_candidate(t, b)
+        return int(t.kids[b, first + chosen]["edge"])
+    if total == 0:
+        best = best_in_row(t.bits, b, start, edges)
+        top = t.priors[b, start + best]
+        for i in range(edges):
+            out.weights[b, i] = t.priors[b, start + i]
+        if root["is_ready"] != DENSE:
+            softmax_row(out.weights, b, 0, edges, top, t.scratch)
+        return best
+    for i in range(edges):
+        out.weights[b, i] = np.float32(np.float32(out.visits[b, i]) / np.float32(total))
+    return int(t.kids[b, first + most_visited(t, b)]["edge"])
+
+
+@inlined
 def read_root(t: Forest, b: int, out: Answer) -> None:
     """Write the answer of one tree."""
     root = t.nodes[b, 0]
@@ -213,14 +247,8 @@ def read_root(t: Forest, b: int, out: Answer) -> None:
     for p in range(t.sums.shape[2]):
         out.value[b, p] = np.float32(t.sums[b, 0, p] / int(root["visits"]))
         out.raw[b, p] = t.raw[b, 0, p]
-    if t.settings[0]["root_rule"] == GUMBEL:
-        improved_policy(t, b, out.weights)
-        chosen = most_visited_candidate(t, b)
-    else:
-        for i in range(edges):
-            out.weights[b, i] = np.float32(np.float32(out.visits[b, i]) / np.float32(max(total, 1)))
-        chosen = most_visited(t, b)
-    out.action[b] = t.actions[b, start + int(t.kids[b, first + chosen]["edge"])]
+    edge = choose_action(t, b, out, total)
+    out.action[b] = t.actions[b, start + edge]
     read_improved_value(t, b, out)
 
 
