@@ -302,12 +302,12 @@ def test_budgets_that_are_refused() -> None:
     thinking = planner()
     for budget in ({"simulations": 0}, {"seconds": -1.0}, {"seconds": float("nan")}):
         with pytest.raises(ConfigError, match="allowed"):
-            thinking.think(**budget)  # type: ignore[arg-type]
+            thinking.think(**budget)
     with pytest.raises(ConfigError, match="room = 8 is below"):
         planner(room=8)
     for wrong in ({"num_leaves": 0}, {"cache": -1}, {"budget": "visits"}, {"room": True}):
         with pytest.raises(ConfigError, match="allowed"):
-            PlannerConfig(**wrong)  # type: ignore[arg-type]
+            PlannerConfig(**wrong)
 
 
 def test_noise_is_drawn_for_every_root() -> None:

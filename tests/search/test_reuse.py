@@ -11,7 +11,7 @@ from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search import BatchSearch, SearchConfig, draw_noise
 from zelkova.search.batch import run_until
 from zelkova.search.table_model import TableModel, Tables, blank_evaluation, random_tables
-from zelkova.search.view.branches import read_priors
+from zelkova.search.view.branches import find_child, read_priors
 
 
 def subtree(search: BatchSearch, node: int) -> dict[str, Any]:
@@ -120,14 +120,14 @@ def test_many_moves_on_one_tree(players: int, leaves: int) -> None:
     rng = np.random.default_rng([players, leaves])
     for rescale in ("fixed", "tree"):
         tables = random_game(rng, 60, 7, players)
-        config = SearchConfig(policy="puct", num_simulations=90, rescale=rescale)  # type: ignore[arg-type]
+        config = SearchConfig(policy="puct", num_simulations=90, rescale=rescale)
         search, model = grown(config, tables, leaves)
         for _ in range(25):
             below = inner_kids(search)
             if not below:
                 break
             action, node = below[int(rng.integers(min(3, len(below))))]
-            assert search.child_of(action) == node
+            assert find_child(search, action) == node
             state, before = model.states[0, node], subtree(search, node)
             moved = search.keep(node)
             move_states(model, moved)
@@ -247,15 +247,15 @@ def test_an_ending_is_no_root() -> None:
     tables.value[1:] = 0
     search, _ = grown(SearchConfig(policy="puct", num_simulations=80), tables)
     with pytest.raises(SearchError, match="ending"):
-        search.keep(search.child_of(0))
+        search.keep(find_child(search, 0))
 
 
 def test_fewer_simulations_than_allocated() -> None:
     """A schedule of its own, as if no more had been allocated."""
     tables = random_tables(np.random.default_rng(1), 60, 9)
     for policy in ("puct", "gumbel"):
-        large = SearchConfig(policy=policy, num_simulations=90)  # type: ignore[arg-type]
-        small = SearchConfig(policy=policy, num_simulations=33)  # type: ignore[arg-type]
+        large = SearchConfig(policy=policy, num_simulations=90)
+        small = SearchConfig(policy=policy, num_simulations=33)
         answers = [grown(config, tables, used=33)[0].result() for config in (large, small)]
         for one, two in zip(*answers, strict=True):
             np.testing.assert_array_equal(one, two)
@@ -271,7 +271,7 @@ def test_an_answer_at_every_moment() -> None:
     rng = np.random.default_rng(2)
     tables = random_tables(rng, 60, 9)
     for policy in ("puct", "gumbel"):
-        config = SearchConfig(policy=policy, num_simulations=50)  # type: ignore[arg-type]
+        config = SearchConfig(policy=policy, num_simulations=50)
         search = BatchSearch(config, 1, 9, 1)
         model = TableModel(tables, np.zeros(1, np.int32), 51)
         noise = draw_noise(config, np.array([9], np.int32), 9, rng)
@@ -313,7 +313,7 @@ def test_an_early_gumbel_answer_is_of_those_still_considered() -> None:
 def test_a_search_can_pause() -> None:
     tables = random_tables(np.random.default_rng(3), 60, 9)
     for policy in ("puct", "gumbel"):
-        config = SearchConfig(policy=policy, num_simulations=50)  # type: ignore[arg-type]
+        config = SearchConfig(policy=policy, num_simulations=50)
         search, model = grown(config, tables, used=50)
         whole = search.result()
         search.begin_again(model.root())

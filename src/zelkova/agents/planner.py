@@ -27,7 +27,7 @@ from zelkova.search.config import SearchConfig
 from zelkova.search.draws import draw_noise
 from zelkova.search.kernels.tree import CHANCE
 from zelkova.search.model import SearchResult
-from zelkova.search.view.branches import Branch, read_branches
+from zelkova.search.view.branches import Branch, find_child, read_branches
 
 NODE_BYTES = 160  # of a tree's node with its kids, at least
 ROOM = 4  # a tree's room in searches of num_simulations, where it is not told
@@ -183,7 +183,7 @@ class Planner:
         with self._alone():
             number = self._here().play(action).actions_played[-1]
             if self._node >= 0:
-                self._node = self._search.child_of(number, self._node)
+                self._node = find_child(self._search, number, self._node)
             if self.config.policy == "gumbel":
                 self._node = -1
             if self._node > 0:
@@ -343,8 +343,8 @@ class Planner:
         if self._rng is None:
             return None
         counts = np.array([count], np.int32)
-        noise: NDArray[np.float32] = draw_noise(self.config, counts, self.game.max_legal_actions, self._rng)
-        return noise[0]
+        noise = draw_noise(self.config, counts, self.game.max_legal_actions, self._rng)
+        return np.ascontiguousarray(noise[0], np.float32)
 
     def _keep(self) -> None:
         """Make the position's node the root, unless it is an ending or chance moves next there."""

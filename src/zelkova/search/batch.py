@@ -30,6 +30,7 @@ from zelkova.search.model import (
     Model,
     SearchResult,
     Selection,
+    blank_result,
     check_array,
     check_evaluation,
 )
@@ -264,22 +265,6 @@ class BatchSearch:
         self.forest.heads["done"] = 0
         self._left = self.num_trees
 
-    def child_of(self, action: int, node: int = 0, tree: int = 0) -> int:
-        """Find the node that an action leads to; -1 where no search went there.
-
-        Args:
-            action: its number.
-            node: where it is played; 0 is the root.
-            tree: which of the batch.
-        """
-        forest = self.forest
-        record = forest.nodes[tree, node]
-        start, first = int(record["edges"]), int(record["kids"])
-        for kid in forest.kids[tree, first : first + int(record["num_kids"])]:
-            if forest.actions[tree, start + int(kid["edge"])] == action and kid["visits"] > 0:
-                return int(kid["child"])
-        return -1
-
     def keep(self, node: int, noise: F32 | None = None, tree: int = 0) -> I32:
         """Make a node the root of its tree: its subtree stays, the rest is freed (puct).
 
@@ -343,18 +328,7 @@ class BatchSearch:
         self.num_simulations = num_simulations
 
     def _read(self) -> SearchResult:
-        trees, most, players = self.num_trees, self.max_actions, self.num_players
-        answer = SearchResult(
-            np.empty(trees, np.int32),
-            np.empty((trees, most), np.int32),
-            np.empty(trees, np.int32),
-            np.empty((trees, most), np.float32),
-            np.empty((trees, most), np.int32),
-            np.empty((trees, most), np.float32),
-            np.empty((trees, players), np.float32),
-            np.empty((trees, players), np.float32),
-            np.empty((trees, players), np.float32),
-        )
+        answer = blank_result(self.num_trees, self.max_actions, self.num_players)
         read_roots(*self.forest, *answer)
         return answer
 

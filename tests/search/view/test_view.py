@@ -59,7 +59,8 @@ def test_branches_of_a_known_tree() -> None:
     assert root.visits == 13
     assert {branch.action for branch in root.children} <= {7, 8, 9}
     best = root.children[0]
-    assert (best.action, best.prior) == (7, pytest.approx(0.5))
+    assert best.action == 7
+    assert best.prior == pytest.approx(0.5)
     assert best.value.tolist() == [1.0, -1.0]
     assert sum(branch.visits for branch in root.children) == 12
 
@@ -176,7 +177,9 @@ def test_reasons_of_visit_counts() -> None:
     assert sum(visits.values()) == 12
     best = found.reasons[0]
     assert best.action == 7
-    assert (best.q, best.weight, best.prior) == (1.0, pytest.approx(visits[7] / 12), pytest.approx(0.5))
+    assert best.q == 1.0
+    assert best.weight == pytest.approx(visits[7] / 12)
+    assert best.prior == pytest.approx(0.5)
     # the next simulation takes the best score: that is PUCT's rule
     constant = np.log((1 + 13 + 19652) / 19652) + 1.25
     assert best.term == pytest.approx(constant * 0.5 * np.sqrt(13) / (1 + visits[7]), abs=1e-5)

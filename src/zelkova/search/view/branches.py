@@ -36,6 +36,24 @@ def read_branches(search: BatchSearch, widths: Sequence[int], tree: int = 0) -> 
     return Branch(-1, 1.0, visits, value, _read_children(search, widths, tree, 0))
 
 
+def find_child(search: BatchSearch, action: int, node: int = 0, tree: int = 0) -> int:
+    """Find the node that an action leads to; -1 where no search went there.
+
+    Args:
+        search: with nothing waiting for an evaluation.
+        action: its number.
+        node: where it is played; 0 is the root.
+        tree: which of the batch.
+    """
+    forest = search.forest
+    record = forest.nodes[tree, node]
+    start, first = int(record["edges"]), int(record["kids"])
+    for kid in forest.kids[tree, first : first + int(record["num_kids"])]:
+        if forest.actions[tree, start + int(kid["edge"])] == action and kid["visits"] > 0:
+            return int(kid["child"])
+    return -1
+
+
 def read_priors(search: BatchSearch, node: int = 0, tree: int = 0) -> F32:
     """Read the prior probabilities of a node's edges.
 
