@@ -8,8 +8,9 @@ import pytest
 from tests.search.slow_search import Node, Slow, random_game
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
-from zelkova.search import BatchSearch, SearchConfig, draw_noise
+from zelkova.search import BatchSearch, SearchConfig, batch, draw_noise, table_model
 from zelkova.search.batch import run_until
+from zelkova.search.kernels import gumbel, native, puct, qtransforms, reuse, simulate, tree
 from zelkova.search.table_model import TableModel, Tables, blank_evaluation, random_tables
 from zelkova.search.view.branches import find_child, read_priors
 
@@ -200,6 +201,30 @@ def test_it_goes_on_as_a_slow_search_does(options: dict[str, Any], has_noise: bo
         for _ in range(50):
             slow.simulate(below, None)
         assert_same(search, 0, below)
+
+
+def test_compiled_is_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = random_game(np.random.default_rng(8), 40, 6, 2)
+    config = SearchConfig(policy="puct", num_simulations=60, rescale="tree")
+
+    def keep_and_go_on() -> Any:
+        search, model = grown(config, tables, used=30)
+        node = inner_kids(search)[0][1]
+        count = int(search.forest.nodes[0, node]["num_edges"])
+        noise = np.zeros(6, np.float32)
+        noise[:count] = np.arange(1, count + 1) / np.arange(1, count + 1).sum()
+        move_states(model, search.keep(node, noise))
+        search.extend(20)
+        finish(search, model)
+        return subtree(search, 0)
+
+    compiled = keep_and_go_on()
+    for module in (native, qtransforms, tree, puct, gumbel, simulate, reuse, table_model, batch):
+        for name, value in list(vars(module).items()):
+            if hasattr(value, "py_func"):
+                monkeypatch.setattr(module, name, value.py_func)
+    assert not hasattr(vars(batch)["keep_subtree"], "py_func")
+    assert keep_and_go_on() == compiled
 
 
 def test_a_new_root_is_noised_again() -> None:
