@@ -6,8 +6,9 @@ from numpy.typing import NDArray
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
-from zelkova.search.batch import BatchSearch, draw_by_visits, draw_noise, run
+from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
+from zelkova.search.draws import draw_by_visits, draw_noise
 from zelkova.search.model import SearchResult
 
 __all__ = ["Agent", "SearchConfig", "SearchResult", "draw_by_visits"]

@@ -136,6 +136,17 @@ class RulesModel:
         none = np.full(self.num_trees, -1, np.int64)
         return self._evaluate(none, roots, np.zeros(self.num_trees, np.int32))
 
+    def keep(self, moved: NDArray[np.int32], tree: int = 0) -> None:
+        """Let the states follow their nodes when a tree was cut down to one of its subtrees.
+
+        Args:
+            moved: [N] new number of each old node, -1 where it was freed, as `BatchSearch.keep` gives it.
+            tree: which of the batch.
+        """
+        old = np.flatnonzero(moved >= 0)
+        start = tree * self.num_nodes
+        self.states[start + moved[old]] = self.states[start + old]
+
     def step(
         self, parent: NDArray[np.int32], action: NDArray[np.int32], node: NDArray[np.int32]
     ) -> Evaluation:

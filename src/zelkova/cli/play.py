@@ -179,12 +179,12 @@ def _loader(name: str, game: Game, simulations: int, device: str) -> "Callable[[
     """Give what loads a run's agent and makes sure that it plays this game."""
 
     def load() -> "Thinker":
-        from zelkova.agents.load import load_agent
-        from zelkova.play.thinking import AgentThinker
+        from zelkova.agents.load import load_planner
+        from zelkova.play.thinking import AgentThinker, planner_options
 
-        leaves = LEAVES if simulations >= FEWEST_FOR_LEAVES else 1
-        agent = load_agent(name, num_simulations=simulations, device=device, num_leaves=leaves)
-        other = agent.game
+        options = planner_options(simulations, LEAVES if simulations >= FEWEST_FOR_LEAVES else 1)
+        planner = load_planner(name, options, num_simulations=simulations, device=device)
+        other = planner.game
         refuse_broken(other)
         if other.name != game.name:
             raise ConfigError(f"{name} plays {other.name}, not {game.name}; next: name the run alone")
@@ -193,7 +193,7 @@ def _loader(name: str, game: Game, simulations: int, device: str) -> "Callable[[
                 f"{name} plays {other.name} with {other.options}, not {game.options}; "
                 "next: name the run alone, or give the same options with --set game.KEY=VALUE"
             )
-        return AgentThinker(agent, name)
+        return AgentThinker(planner, name)
 
     return load
 

@@ -16,11 +16,11 @@ from zelkova.games import Game
 from zelkova.games.game import Position
 
 if TYPE_CHECKING:
-    from zelkova.agents.agent import Agent
-    from zelkova.agents.branches import Branch
+    from zelkova.agents.planner import Planner, PlannerConfig
 
 Shares = tuple[float | None, ...]
 
+MOST_LINES = 100_000  # more than any game has moves
 MOST_THEN = 12  # moves that are read of the search's own tree after a candidate
 
 
@@ -101,28 +101,40 @@ class UctThinker:
 class AgentThinker:
     """Thinks by a network and a search."""
 
-    def __init__(self, agent: "Agent", name: str) -> None:
-        """Wrap an agent.
+    def __init__(self, planner: "Planner", name: str) -> None:
+        """Wrap a planner.
 
         Args:
-            agent: of batch 1; it searches without noise, as it plays at its strongest.
+            planner: with `planner_options`; it searches without noise, as it plays at its strongest.
             name: how the session calls it.
         """
         self.name = name
-        self._agent = agent
+        self._planner = planner
 
     def think(self, position: Position, rng: np.random.Generator) -> Thought:
-        """Search; see Thinker."""
-        from zelkova.agents.branches import read_branches
-
-        action = int(self._agent.act(position.state, None).action[0])
+        """Search anew, so that a position has one answer; see Thinker."""
+        self._planner.set_position(position.state)
+        answer = self._planner.think()
         game = position.game
-        root = read_branches(self._agent.search, [game.max_legal_actions] + [1] * MOST_THEN)
         candidates = tuple(
-            Candidate(branch.action, branch.visits, _shares(game, branch), tuple(_main_line(branch)))
-            for branch in root.children
+            Candidate(line.actions[0], line.visits, _shares(game, line.value), line.actions[1:])
+            for line in answer.lines
         )
-        return Thought(action, _shares(game, root), candidates)
+        return Thought(answer.action, _shares(game, answer.result.value[0]), candidates)
+
+
+def planner_options(num_simulations: int, num_leaves: int) -> "PlannerConfig":
+    """Give the options of a planner that an AgentThinker asks: every move's line, room for one search.
+
+    Args:
+        num_simulations: a move.
+        num_leaves: of the tree that the network evaluates at a time.
+    """
+    from zelkova.agents.planner import PlannerConfig
+
+    return PlannerConfig(
+        room=num_simulations, num_leaves=num_leaves, num_lines=MOST_LINES, line_length=1 + MOST_THEN
+    )
 
 
 class LateThinker:
@@ -183,17 +195,8 @@ def _candidates(
     )
 
 
-def _main_line(branch: "Branch") -> list[int]:
-    """Give the most visited moves after a branch."""
-    line = []
-    while branch.children:
-        branch = branch.children[0]
-        line.append(branch.action)
-    return line
-
-
-def _shares(game: Game, branch: "Branch") -> Shares:
-    return tuple(_share(game, float(value)) for value in branch.value)
+def _shares(game: Game, values: NDArray[np.float32]) -> Shares:
+    return tuple(_share(game, float(value)) for value in values)
 
 
 def _mover_shares(game: Game, mover: int, value: float) -> Shares:

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zelkova.errors import ShapeError
-from zelkova.search.batch import BatchSearch, draw_noise, run
+from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
+from zelkova.search.draws import draw_noise
 from zelkova.search.kernels.native import F32, F64, I32, bind, inlined, kernel
 from zelkova.search.kernels.simulate import NEW, STATUSES, gather_leaf, settle_leaf
 from zelkova.search.kernels.tree import OK, Forest, Records, Rows

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from zelkova.search.kernels.gumbel import improved_policy, most_visited_candidate
-from zelkova.search.kernels.native import F32, F64, I32, ONE, ZERO, inlined, kernel
+from zelkova.search.kernels.gumbel import improved_policy, most_visited_candidate, standing_candidate
+from zelkova.search.kernels.native import F32, F64, I32, ONE, ZERO, best_in_row, inlined, kernel, softmax_row
 from zelkova.search.kernels.puct import most_visited
 from zelkova.search.kernels.regularised import trpo_policy
 from zelkova.search.kernels.solver import best_proven, is_lost
 from zelkova.search.kernels.tree import (
     ACTED,
+    DENSE,
     GUMBEL,
     MPO,
     PUCT,
@@ -46,16 +47,7 @@ def read_root(t: Forest, b: int, out: Answer) -> None:
     for p in range(t.sums.shape[2]):
         out.value[b, p] = np.float32(t.sums[b, 0, p] / int(root["visits"]))
         out.raw[b, p] = t.raw[b, 0, p]
-    rule = int(t.settings[0]["root_rule"])
-    if rule in (GUMBEL, MPO):
-        improved_policy(t, b, rule, out.weights)
-    elif rule == TRPO:
-        trpo_policy(t, b, out.weights)
-    else:
-        for i in range(edges):
-            out.weights[b, i] = np.float32(np.float32(out.visits[b, i]) / np.float32(max(total, 1)))
-    chosen = choose_to_play(t, b, rule, out)
-    edge = int(t.kids[b, first + chosen]["edge"])
+    edge = choose_action(t, b, out, total)
     out.action[b] = t.actions[b, start + edge]
     if root["proven"] != UNPROVEN or t.settings[0]["target"] == ACTED:
         for i in range(edges):
@@ -64,15 +56,48 @@ def read_root(t: Forest, b: int, out: Answer) -> None:
 
 
 @inlined
-def choose_to_play(t: Forest, b: int, rule: int, out: Answer) -> int:
-    """Choose the root's kid to act with; out.weights[b] is written. Proven results come first."""
+def choose_action(t: Forest, b: int, out: Answer, total: int) -> int:
+    """Write the root's action weights and choose what to play; proven results come first.
+
+    Args:
+        t, b: the tree.
+        out: its visits are written.
+        total: visits of the root's edges; before the first, all rules but Gumbel have nothing but the priors.
+    Returns:
+        The edge, counted from the start of the root's slice.
+    """
+    root = t.nodes[b, 0]
+    first = int(root["kids"])
+    start = int(root["edges"])
+    edges = int(root["num_edges"])
+    rule = int(t.settings[0]["root_rule"])
+    if rule != GUMBEL and total == 0:
+        best = best_in_row(t.bits, b, start, edges)
+        top = t.priors[b, start + best]
+        for i in range(edges):
+            out.weights[b, i] = t.priors[b, start + i]
+        if root["is_ready"] != DENSE:
+            softmax_row(out.weights, b, 0, edges, top, t.scratch)
+        return best
+    if rule in (GUMBEL, MPO):
+        improved_policy(t, b, rule, out.weights)
+    elif rule == TRPO:
+        trpo_policy(t, b, out.weights)
+    else:
+        for i in range(edges):
+            out.weights[b, i] = np.float32(np.float32(out.visits[b, i]) / np.float32(total))
     chosen = best_proven(t, b)
-    if chosen >= 0:
-        return chosen
-    if rule == GUMBEL:
-        return most_visited_candidate(t, b)
-    if rule == PUCT:
-        return most_visited(t, b)
+    if chosen < 0 and rule == GUMBEL:
+        is_done = t.heads[b]["done"] >= t.settings[0]["num_simulations"]
+        chosen = most_visited_candidate(t, b) if is_done else standing_candidate(t, b)
+    elif chosen < 0:
+        chosen = most_visited(t, b) if rule == PUCT else most_weighted(t, b, out)
+    return int(t.kids[b, first + chosen]["edge"])
+
+
+@inlined
+def most_weighted(t: Forest, b: int, out: Answer) -> int:
+    """Find the root's kid with the largest action weight, proven losses last."""
     first = int(t.nodes[b, 0]["kids"])
     chosen = 0
     for k in range(int(t.nodes[b, 0]["num_kids"])):

@@ -23,6 +23,28 @@ from zelkova.search.kernels.tree import GUMBEL, NONE, QUARTER, UNKNOWN, VISITED,
 MOST_VISITS = 2**31 - 1
 
 
+def halving_phases(considered: int, simulations: int) -> list[tuple[int, int]]:
+    """List the phases of Sequential Halving: how many actions are considered, new visits of each.
+
+    The simulations may end within a phase; two actions that share a rest have as many phases as it takes.
+
+    Args:
+        considered: m, number of candidates, at least 1.
+        simulations: n.
+    Source: Algorithm 2 (Sequential Halving with Gumbel).
+    """
+    if considered <= 1:
+        return [(1, simulations)]
+    halvings = (considered - 1).bit_length()
+    phases: list[tuple[int, int]] = []
+    width, spent = considered, 0
+    while spent < simulations:
+        phases.append((width, max(1, simulations // (halvings * width))))
+        spent += width * phases[-1][1]
+        width = max(2, width // 2)
+    return phases
+
+
 def halving_visits(considered: int, simulations: int) -> list[int]:
     """List the visits that an action must have to be eligible at each simulation.
 
@@ -31,18 +53,13 @@ def halving_visits(considered: int, simulations: int) -> list[int]:
         simulations: n.
     Source: Algorithm 2 (Sequential Halving with Gumbel), in table form.
     """
-    if considered <= 1:
-        return list(range(simulations))
-    phases = (considered - 1).bit_length()
-    visits = [0] * considered
     table: list[int] = []
-    width = considered
-    while len(table) < simulations:
-        for _ in range(max(1, simulations // (phases * width))):
+    visits = [0] * max(considered, 1)
+    for width, rounds in halving_phases(considered, simulations):
+        for _ in range(rounds):
             table.extend(visits[:width])
             for i in range(width):
                 visits[i] += 1
-        width = max(2, width // 2)
     return table[:simulations]
 
 
@@ -92,12 +109,12 @@ def open_candidates(t: Forest, b: int, considered: int) -> None:
 
 
 @inlined
-def best_candidate(t: Forest, b: int, visits: int, takes_lost: bool) -> int:
-    """Find the candidate with g + logit + sigma(q) largest among those with so many visits.
+def best_candidate(t: Forest, b: int, least: int, most: int, takes_lost: bool) -> int:
+    """Find the candidate with g + logit + sigma(completed q) largest among those with least to most visits.
 
     Args:
         t, b: the tree.
-        visits: that a candidate must have.
+        least, most: visits that a candidate must have.
         takes_lost: whether proven losses count too.
     Returns:
         The place among the root's kids.
@@ -109,7 +126,8 @@ def best_candidate(t: Forest, b: int, visits: int, takes_lost: bool) -> int:
     best = np.float32(-np.inf)
     for k in range(int(t.heads[b]["candidates"])):
         kid = t.kids[b, first + k]
-        if kid["visits"] == visits and (takes_lost or not is_lost(t, b, 0, k)):
+        visits = int(kid["visits"])
+        if least <= visits <= most and (takes_lost or not is_lost(t, b, 0, k)):
             q = kid["q"] if visits > 0 else value
             edge = int(kid["edge"])
             score = np.float32(t.noise[b, edge] + kid["logit"] + (q - offset) * factor)
@@ -143,7 +161,8 @@ def choose_halving(t: Forest, b: int) -> int:
             least = min(least, visits)
             if visits <= target:
                 level = max(level, visits)
-    return best_candidate(t, b, level if level >= 0 else least, takes_lost)
+    level = level if level >= 0 else least
+    return best_candidate(t, b, level, level, takes_lost)
 
 
 @inlined
@@ -164,7 +183,25 @@ def most_visited_candidate(t: Forest, b: int) -> int:
     for k in range(int(t.heads[b]["candidates"])):
         if takes_lost or not is_lost(t, b, 0, k):
             most = max(most, int(t.kids[b, first + k]["visits"]))
-    return best_candidate(t, b, most, takes_lost)
+    return best_candidate(t, b, most, most, takes_lost)
+
+
+@inlined
+def standing_candidate(t: Forest, b: int) -> int:
+    """Find the candidate to act with when a search ends early: the best of those still considered.
+
+    These have the visits that the next simulation asks for, or more; in the first round they are all, and one
+    without visits takes part with its completed Q. Among the most visited alone, the order within a round
+    would decide.
+    """
+    head = t.heads[b]
+    first = int(t.nodes[b, 0]["kids"])
+    takes_lost = are_all_lost(t, b)
+    most = 0
+    for k in range(int(head["candidates"])):
+        most = max(most, int(t.kids[b, first + k]["visits"]))
+    target = int(t.halving[int(head["candidates"]), int(head["started"])])
+    return best_candidate(t, b, min(target, most), most, takes_lost)
 
 
 @inlined
