@@ -19,7 +19,7 @@ from zelkova.search.classic import ClassicConfig, ClassicResult, ClassicSearch, 
 from zelkova.search.classic.rules import Calls
 
 Evaluate = Callable[[Any, Any], None]
-"""A plain function (state, out float32[P]): what a position is worth, in the range and summing like returns."""
+"""A plain function (state, out float32[P]): what a position is worth, ranged and summing like returns."""
 
 
 def _leave_even(state, out):  # type: ignore[no-untyped-def]
@@ -34,7 +34,8 @@ def _give_no_key(state):  # type: ignore[no-untyped-def]
 @cache
 def _stand_in(name: str) -> NativeRule:
     """Compile what stands for a missing function; one for all games, for it reads no state."""
-    return NativeRule(name, {"evaluate": _leave_even, "position_hash": _give_no_key}[name], types.intp)
+    functions: dict[str, Callable[..., Any]] = {"evaluate": _leave_even, "position_hash": _give_no_key}
+    return NativeRule(name, functions[name], types.intp)
 
 
 def rules_for(game: Game, evaluate: Evaluate | None = None) -> Rules:

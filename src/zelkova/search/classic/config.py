@@ -47,7 +47,7 @@ class ClassicConfig:
             raise ConfigError("a classic search without an end; next: give depth, nodes or both")
         if self.first_depth > 1 and (self.depth is None or self.first_depth > self.depth or self.nodes):
             raise ConfigError(
-                f"classic.first_depth is {self.first_depth}; allowed: 1 to depth, and 1 where nodes are limited"
+                f"classic.first_depth is {self.first_depth}; allowed: 1 to depth, 1 with a limit of nodes"
             )
 
     @property

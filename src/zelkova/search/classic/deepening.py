@@ -264,7 +264,7 @@ def search_rows(
     """Search every row of states uint64[n, words] by iterative deepening; a row's answer is its own.
 
     Args:
-        terms: seat is 0 for paranoid; the mover of the row takes its place. generation is that of the first row.
+        terms: a paranoid search's seat is that of each row's mover; generation is the first row's.
         depths: int64[2], of the first iteration and of the last.
         actions: int32[n], written.
         values: float32[n, P], written.

@@ -109,8 +109,8 @@ class ClassicSearch:
         )
         if status < 0:
             raise GameError(
-                f"{self.rules.name}: row {part.start - 1 - status} is an ending, or legal_actions gives none at"
-                " a position below it; next: search positions before the end, and check a game of your own"
+                f"{self.rules.name}: row {part.start - 1 - status} is an ending, or legal_actions gives none"
+                " at a position below it; next: search before the end, and check a game of your own"
             )
 
     def _terms(self, thread: int, table: Table, rows: int) -> Terms:

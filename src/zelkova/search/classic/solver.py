@@ -167,9 +167,7 @@ def solve(rules: Rules, state: NDArray[np.uint64], *, most_positions: int = 4_00
         action_values = np.full((rules.num_actions, rules.num_players), np.nan, np.float32)
         used = np.zeros(1, np.int64)
         calls, winning = rules.calls, np.float32(rules.winning)
-        status = solve_rows(
-            calls.step, calls.legal_actions, calls.is_terminal, calls.returns, memo, winning, action_values, used
-        )  # fmt: skip
+        status = solve_rows(*calls[:4], memo, winning, action_values, used)
         if status == SOLVED:
             mine = action_values[:, memo.movers[0]]
             value = memo.values[0].copy()
