@@ -24,7 +24,12 @@ BATCH = 64  # positions that one agent searches side by side
 
 def arena(
     players: Annotated[
-        list[str], typer.Argument(metavar="A B ...", help="Runs, checkpoints, `random` or `uct:N`.")
+        list[str],
+        typer.Argument(
+            metavar="A B ...",
+            help="Runs, checkpoints, `random`, `uct:N`, `maxn:DEPTH`, `paranoid:DEPTH`, `alphabeta:DEPTH`"
+            " or `minimax`.",
+        ),
     ],
     games: Annotated[int, typer.Option(min=1, help="Games a pair; rounded up so that seats balance.")] = 200,
     game: Annotated[

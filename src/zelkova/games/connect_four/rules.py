@@ -163,19 +163,23 @@ def evaluate(state, out):
     height, width = board.shape
     run = np.int64(state["run"])
     players = state["players"]
+    tallest = 0
+    for column in range(width):
+        tallest = max(tallest, state["heights"][column])
     for player in range(players):
         out[player] = 16.0
     total = 16.0 * players
-    for row in range(height):
-        for column in range(width):
-            for direction in range(4):
-                down = (0, 1, 1, 1)[direction]
-                across = (1, 0, 1, -1)[direction]
-                if row + down * (run - 1) < height and 0 <= column + across * (run - 1) < width:
-                    mark, weight = weigh_line(board, row, column, down, across, run)
-                    if mark != 0:
-                        out[mark - 1] += weight
-                        total += weight
+    for direction in range(4):
+        down = (0, 1, 1, 1)[direction]
+        across = (1, 0, 1, -1)[direction]
+        left = run - 1 if across < 0 else 0
+        right = width - run + 1 if across > 0 else width
+        for row in range(min(tallest, height - down * (run - 1))):
+            for column in range(left, right):
+                mark, weight = weigh_line(board, row, column, down, across, run)
+                if mark != 0:
+                    out[mark - 1] += weight
+                    total += weight
     for player in range(players):
         share = out[player] / total
         out[player] = 2.0 * share - 1.0 if players == 2 else share

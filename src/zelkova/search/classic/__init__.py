@@ -8,5 +8,6 @@ from zelkova.search.classic.config import ClassicConfig as ClassicConfig
 from zelkova.search.classic.rules import Rules as Rules
 from zelkova.search.classic.search import ClassicResult as ClassicResult
 from zelkova.search.classic.search import ClassicSearch as ClassicSearch
+from zelkova.search.classic.solver import MOST_POSITIONS as MOST_POSITIONS
 from zelkova.search.classic.solver import Solution as Solution
 from zelkova.search.classic.solver import solve as solve

@@ -17,7 +17,10 @@ from zelkova.search.kernels.native import inlined, kernel
 SOLVED, FULL, DEEP, BROKEN, ROUND = 0, -1, -2, -3, -4
 """How a solver ended: done; out of positions or plies; rules without an action; a position repeats."""
 
-_MOST_POSITIONS = 2**30
+MOST_POSITIONS = 4_000_000
+"""Different positions that a solution may meet, unless more are allowed."""
+
+_CEILING = 2**30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +146,7 @@ def solve_rows(
             return BROKEN
 
 
-def solve(rules: Rules, state: NDArray[np.uint64], *, most_positions: int = 4_000_000) -> Solution:
+def solve(rules: Rules, state: NDArray[np.uint64], *, most_positions: int = MOST_POSITIONS) -> Solution:
     """Solve a position by playing every line to its end.
 
     Args:
@@ -155,10 +158,10 @@ def solve(rules: Rules, state: NDArray[np.uint64], *, most_positions: int = 4_00
         GameError: the position is an ending, one has no legal action, or a line of play repeats a position.
     """
     rules.check_states(state)
-    if len(state) != 1 or not 1 <= most_positions <= _MOST_POSITIONS:
+    if len(state) != 1 or not 1 <= most_positions <= _CEILING:
         raise ConfigError(
             f"minimax got {len(state)} positions and a bound of {most_positions}; "
-            f"allowed: one position, and 1 to {_MOST_POSITIONS}"
+            f"allowed: one position, and 1 to {_CEILING}"
         )
     size, plies = min(2**12, most_positions), 64
     while True:
