@@ -62,6 +62,9 @@ def test_round_robin_for_three(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("uct:1x", "random", "--game", "tic_tac_toe"), "uct:N"),
         (("rnadom", "uct:1", "--game", "tic_tac_toe"), "did you mean `random`"),
         (("random", "uct:1", "--game", "tic_tac_to"), "did you mean `tic_tac_toe`"),
+        (("random", "paranoid:0", "--game", "tic_tac_toe"), "such as paranoid:6"),
+        (("random", "alphabeta:3", "--game", "connect_four_3p"), "alphabeta takes two"),
+        (("random", "minimax", "--game", "connect_four", "--games", "2"), "too many to play out"),
         (("random", "random", "uct:1", "--game", "tic_tac_toe"), "twice"),
     ],
 )

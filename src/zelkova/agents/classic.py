@@ -130,7 +130,7 @@ class ClassicAgent:
         return self.search(states).actions
 
     def consider(self, state: NDArray[np.uint64]) -> tuple[Opinion, ...]:
-        """Give the best action of one position [1, words]; of the others the search knows no more than bounds."""
+        """Give the best action of one position [1, words]; of others the search knows bounds alone."""
         found = self.search(state)
         line = tuple(found.line(0))
         return (Opinion(int(found.actions[0]), found.values[0], line, int(found.visited[0])),)
