@@ -27,7 +27,7 @@ from zelkova.search.classic import (
     Solution,
     solve,
 )
-from zelkova.search.classic.rules import Calls
+from zelkova.search.classic.calls import Calls
 
 _READINGS: dict[str, Literal["maxn", "paranoid"]] = {
     "maxn": "maxn",

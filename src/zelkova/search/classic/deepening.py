@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from zelkova.search.classic.calls import Calls
 from zelkova.search.classic.frames import Frames, Terms
 from zelkova.search.classic.table import (
     EXACT,
@@ -23,6 +24,7 @@ from zelkova.search.classic.table import (
     hash_row,
     is_settled,
     is_valid,
+    pack,
     store_entry,
 )
 from zelkova.search.kernels.native import inlined, kernel
@@ -63,36 +65,33 @@ def look_up(frames: Frames, table: Table, terms: Terms, ply: Any, remaining: Any
 
 
 @inlined
-def judge(evaluate: Any, frames: Frames, terms: Terms, ply: Any, address: Any) -> None:
+def judge(calls: Calls, frames: Frames, terms: Terms, ply: Any, address: Any) -> None:
     """Write what a leaf is worth, held to the range of returns."""
     for player in range(frames.best.shape[1]):
         frames.best[ply, player] = terms.even
-    evaluate(address, frames.best[ply])
+    calls.evaluate(address, frames.best[ply])
     for player in range(frames.best.shape[1]):
         frames.best[ply, player] = min(max(frames.best[ply, player], terms.low), terms.high)
     frames.settled[ply] = False
 
 
 @inlined
-def open_node(
-    legal_actions: Any, is_terminal: Any, returns: Any, evaluate: Any, position_hash: Any,
-    frames: Frames, table: Table, terms: Terms, ply: Any, depth: Any,
-) -> Any:  # fmt: skip
+def open_node(calls: Calls, frames: Frames, table: Table, terms: Terms, ply: Any, depth: Any) -> Any:
     """Begin with the state at a ply; give KNOWN, INNER or BROKEN."""
     address = np.intp(frames.states.ctypes.data) + ply * frames.states.shape[1] * 8
     frames.line_length[ply] = 0
-    if is_terminal(address):
-        returns(address, frames.best[ply])
+    if calls.is_terminal(address):
+        calls.returns(address, frames.best[ply])
         frames.settled[ply] = True
         return KNOWN
     if ply == depth:
-        judge(evaluate, frames, terms, ply, address)
+        judge(calls, frames, terms, ply, address)
         return KNOWN
     if len(table.words) > 0:
-        frames.keys[ply] = position_hash(address) if terms.has_hash else hash_row(frames.states, ply)
+        frames.keys[ply] = calls.position_hash(address) if terms.has_hash else hash_row(frames.states, ply)
         if look_up(frames, table, terms, ply, depth - ply):
             return KNOWN
-    count = legal_actions(address, frames.actions[ply])
+    count = calls.legal_actions(address, frames.actions[ply])
     if count <= 0:
         return BROKEN
     frames.count[ply] = count
@@ -193,26 +192,19 @@ def keep_node(frames: Frames, table: Table, terms: Terms, ply: Any, depth: Any) 
             bound = UPPER
         elif value >= frames.ceiling[ply] and value < terms.high:
             bound = LOWER
-    store_entry(
-        table, frames.keys[ply], terms.generation, depth - ply, bound, frames.settled[ply],
-        frames.best_action[ply], frames.best[ply],
-    )  # fmt: skip
+    packed = pack(terms.generation, depth - ply, frames.settled[ply], bound)
+    store_entry(table, frames.keys[ply], packed, frames.best_action[ply], frames.best[ply])
 
 
 @kernel
-def search_depth(
-    step: Any, legal_actions: Any, is_terminal: Any, returns: Any, evaluate: Any, position_hash: Any,
-    frames: Frames, table: Table, terms: Terms, depth: Any, visited: Any,
-) -> Any:  # fmt: skip
+def search_depth(calls: Calls, frames: Frames, table: Table, terms: Terms, depth: Any, visited: Any) -> Any:
     """Search the root's state to a depth; frame 0 then holds the answer. Gives FINISHED, STOPPED or BROKEN.
 
     Args:
         visited: int64[1], positions visited, counted on; where terms.limit is met the search stops.
     """
     likely = frames.likely[0]
-    opened = open_node(
-        legal_actions, is_terminal, returns, evaluate, position_hash, frames, table, terms, 0, depth
-    )
+    opened = open_node(calls, frames, table, terms, 0, depth)
     if opened != INNER:
         return BROKEN
     frames.likely[0] = likely
@@ -234,10 +226,8 @@ def search_depth(
         action = next_action(frames, terms, ply)
         for word in range(frames.states.shape[1]):
             frames.states[ply + 1, word] = frames.states[ply, word]
-        step(base + (ply + 1) * stride, np.int64(action))
-        opened = open_node(
-            legal_actions, is_terminal, returns, evaluate, position_hash, frames, table, terms, ply + 1, depth
-        )
+        calls.step(base + (ply + 1) * stride, np.int64(action))
+        opened = open_node(calls, frames, table, terms, ply + 1, depth)
         if opened == BROKEN:
             return BROKEN
         if opened == INNER:
@@ -257,8 +247,7 @@ def is_decided(frames: Frames, terms: Terms) -> Any:
 
 @kernel
 def search_rows(
-    step: Any, legal_actions: Any, is_terminal: Any, returns: Any, evaluate: Any, position_hash: Any,
-    frames: Frames, table: Table, terms: Terms, depths: Any, states: Any,
+    calls: Calls, frames: Frames, table: Table, terms: Terms, depths: Any, states: Any,
     actions: Any, values: Any, reached: Any, visited: Any, settled: Any, lines: Any,
 ) -> Any:  # fmt: skip
     """Search every row of states uint64[n, words] by iterative deepening; a row's answer is its own.
@@ -287,10 +276,7 @@ def search_rows(
         visited[row] = 0
         reached[row] = 0
         for depth in range(depths[0], depths[1] + 1):
-            status = search_depth(
-                step, legal_actions, is_terminal, returns, evaluate, position_hash,
-                frames, table, own, depth, visited[row : row + 1],
-            )  # fmt: skip
+            status = search_depth(calls, frames, table, own, depth, visited[row : row + 1])
             if status == BROKEN:
                 return -1 - row
             if frames.best_action[0] >= 0:

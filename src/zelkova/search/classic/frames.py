@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zelkova.search.classic.calls import Rules
 from zelkova.search.classic.config import ClassicConfig
-from zelkova.search.classic.rules import Rules
 from zelkova.search.classic.table import entry_words
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import GameError, require_memory
+from zelkova.search.classic.calls import Rules
 from zelkova.search.classic.config import ClassicConfig
 from zelkova.search.classic.deepening import search_rows
 from zelkova.search.classic.frames import Terms, memory_bytes, new_frames
-from zelkova.search.classic.rules import Rules
 from zelkova.search.classic.table import GENERATIONS, Table, new_table
 
 
@@ -94,7 +94,7 @@ class ClassicSearch:
         frames, table = self._memories[thread]
         depths = np.array([self.config.first_depth, self.config.last_depth], np.int64)
         status = search_rows(
-            *self.rules.calls,
+            self.rules.calls,
             frames,
             table,
             self._terms(thread, table, part.stop - part.start),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import ConfigError, GameError, require_memory
-from zelkova.search.classic.rules import Rules
+from zelkova.search.classic.calls import Calls, Rules
 from zelkova.search.classic.table import hash_row
 from zelkova.search.kernels.native import inlined, kernel
 
@@ -80,12 +80,31 @@ def fold_child(memo: Memo, ply: Any, child: Any, winning: Any, action_values: An
         memo.count[ply] = memo.tried[ply]
 
 
+@inlined
+def enter(calls: Calls, memo: Memo, ply: Any, node: Any) -> Any:
+    """Begin with a position that is no ending; give how many legal actions it has."""
+    memo.path[ply] = node
+    memo.done[node] = False
+    memo.tried[ply] = 0
+    address = np.intp(memo.rows.ctypes.data) + np.int64(node) * memo.rows.shape[1] * 8
+    memo.count[ply] = calls.legal_actions(address, memo.actions[ply])
+    return memo.count[ply]
+
+
+@inlined
+def play_next(calls: Calls, memo: Memo, ply: Any, new: Any) -> Any:
+    """Write into row `new` what the next action of the position at a ply leads to; give its address."""
+    for word in range(memo.rows.shape[1]):
+        memo.rows[new, word] = memo.rows[memo.path[ply], word]
+    address = np.intp(memo.rows.ctypes.data) + new * memo.rows.shape[1] * 8
+    calls.step(address, np.int64(memo.actions[ply, memo.tried[ply]]))
+    memo.tried[ply] += 1
+    return address
+
+
 @kernel
-def solve_rows(
-    step: Any, legal_actions: Any, is_terminal: Any, returns: Any, memo: Memo, winning: Any,
-    action_values: Any, used: Any,
-) -> Any:  # fmt: skip
-    """Solve the position in row 0; give SOLVED, FULL, DEEP, BROKEN or ROUND.
+def solve_rows(calls: Calls, memo: Memo, winning: Any, action_values: Any, used: Any) -> Any:
+    """Solve the position in row 0, which is no ending; give SOLVED, FULL, DEEP, BROKEN or ROUND.
 
     Args:
         memo: empty but for row 0, with every slot -1.
@@ -94,16 +113,9 @@ def solve_rows(
         used: int64[1], written: positions met.
     Source: max^n (Luckhardt and Irani 1986); an end at the highest value is immediate pruning (Korf 1991).
     """
-    base = np.intp(memo.rows.ctypes.data)
-    stride = memo.rows.shape[1] * 8
-    most = len(memo.rows) - 1
     used[0] = 1
     memo.slots[find_row(memo, 0)] = 0
-    memo.path[0] = 0
-    memo.done[0] = False
-    memo.tried[0] = 0
-    memo.count[0] = legal_actions(base, memo.actions[0])
-    if is_terminal(base) or memo.count[0] <= 0:
+    if calls.is_terminal(np.intp(memo.rows.ctypes.data)) or enter(calls, memo, 0, 0) <= 0:
         return BROKEN
     ply = 0
     while True:
@@ -116,33 +128,27 @@ def solve_rows(
             fold_child(memo, ply, child, winning, action_values)
             continue
         new = used[0]
-        for word in range(memo.rows.shape[1]):
-            memo.rows[new, word] = memo.rows[memo.path[ply], word]
-        address = base + new * stride
-        step(address, np.int64(memo.actions[ply, memo.tried[ply]]))
-        memo.tried[ply] += 1
+        address = play_next(calls, memo, ply, new)
         slot = find_row(memo, new)
-        if memo.slots[slot] >= 0:
-            if not memo.done[memo.slots[slot]]:
+        known = memo.slots[slot]
+        if known >= 0:
+            if not memo.done[known]:
                 return ROUND
-            fold_child(memo, ply, memo.slots[slot], winning, action_values)
+            fold_child(memo, ply, known, winning, action_values)
             continue
-        if new == most:
+        if new == len(memo.rows) - 1:
             return FULL
         used[0] = new + 1
         memo.slots[slot] = new
-        memo.done[new] = is_terminal(address)
-        if memo.done[new]:
-            returns(address, memo.values[new])
+        if calls.is_terminal(address):
+            calls.returns(address, memo.values[new])
+            memo.done[new] = True
             fold_child(memo, ply, new, winning, action_values)
             continue
         ply += 1
         if ply == len(memo.path):
             return DEEP
-        memo.path[ply] = new
-        memo.tried[ply] = 0
-        memo.count[ply] = legal_actions(address, memo.actions[ply])
-        if memo.count[ply] <= 0:
+        if enter(calls, memo, ply, new) <= 0:
             return BROKEN
 
 
@@ -169,8 +175,7 @@ def solve(rules: Rules, state: NDArray[np.uint64], *, most_positions: int = MOST
         memo.rows[0] = state[0]
         action_values = np.full((rules.num_actions, rules.num_players), np.nan, np.float32)
         used = np.zeros(1, np.int64)
-        calls, winning = rules.calls, np.float32(rules.winning)
-        status = solve_rows(*calls[:4], memo, winning, action_values, used)
+        status = solve_rows(rules.calls, memo, np.float32(rules.winning), action_values, used)
         if status == SOLVED:
             mine = action_values[:, memo.movers[0]]
             value = memo.values[0].copy()

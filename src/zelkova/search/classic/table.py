@@ -99,16 +99,20 @@ def is_settled(table: Table, entry: Any) -> Any:
 
 
 @inlined
-def store_entry(
-    table: Table, key: Any, generation: Any, remaining: Any, bound: Any, settled: Any, action: Any, value: Any
-) -> None:
-    """Keep what was found below a position; value float32[P]."""
+def pack(generation: Any, remaining: Any, settled: Any, bound: Any) -> Any:
+    """Put into one number whose search it is, how far it looked, and what it found."""
+    return (generation << (DEPTH_BITS + 3)) | (remaining << 3) | (_SETTLED if settled else 0) | bound
+
+
+@inlined
+def store_entry(table: Table, key: Any, packed: Any, action: Any, value: Any) -> None:
+    """Keep what was found below a position: packed by `pack`, the best action, value float32[P]."""
     first = np.int64(key & np.uint64(len(table.words) - 2))
-    packed = table.ints[first, 3]
-    is_free = packed >> (DEPTH_BITS + 3) != generation or table.words[first, 0] == key
-    entry = first if is_free or (packed >> 3) & _DEPTH_MASK <= remaining else first + 1
+    known = table.ints[first, 3]
+    is_free = known >> (DEPTH_BITS + 3) != packed >> (DEPTH_BITS + 3) or table.words[first, 0] == key
+    entry = first if is_free or known >> 3 <= packed >> 3 else first + 1
     table.words[entry, 0] = key
     table.ints[entry, 2] = action
-    table.ints[entry, 3] = (generation << (DEPTH_BITS + 3)) | (remaining << 3) | (4 if settled else 0) | bound
+    table.ints[entry, 3] = packed
     for player in range(len(value)):
         table.floats[entry, 4 + player] = value[player]
