@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 BATCH = 64  # positions that one agent searches side by side
 
 
+PLAYERS = (
+    "Runs, checkpoints, `random`, `uct:N`, `maxn:DEPTH`, `paranoid:DEPTH`, `alphabeta:DEPTH` or `minimax`."
+)
+
+
 def arena(
-    players: Annotated[
-        list[str], typer.Argument(metavar="A B ...", help="Runs, checkpoints, `random` or `uct:N`.")
-    ],
+    players: Annotated[list[str], typer.Argument(metavar="A B ...", help=PLAYERS)],
     games: Annotated[int, typer.Option(min=1, help="Games a pair; rounded up so that seats balance.")] = 200,
     game: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="The game, where no player is a run.")

@@ -30,7 +30,8 @@ Target = Annotated[
 AgentName = Annotated[
     str | None,
     typer.Option(
-        metavar="RUN|uct:N|random", help="Who plays the other seats; by default the run, or uct:1000."
+        metavar="RUN|uct:N|paranoid:DEPTH|maxn:DEPTH|alphabeta:DEPTH|minimax|random",
+        help="Who plays the other seats; by default the run, or uct:1000.",
     ),
 ]
 Seat = Annotated[str, typer.Option(help="The player that you are, from 1; several as 1,2; none to watch.")]
@@ -156,14 +157,17 @@ def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thin
     Raises:
         ConfigError: there is nobody of that name.
     """
+    from zelkova.agents.classic import is_classic, make_classic
     from zelkova.evaluation.config import REFERENCES, UCT
-    from zelkova.play.thinking import LateThinker, RandomThinker, UctThinker
+    from zelkova.play.thinking import ClassicThinker, LateThinker, RandomThinker, UctThinker
 
     if name == "random":
         return RandomThinker()
     match = UCT.fullmatch(name)
     if match:
         return UctThinker(game, int(match[1]))
+    if is_classic(name):
+        return ClassicThinker(make_classic(name, game), name)
     if name.startswith("uct") and not Path(name).exists():
         raise ConfigError(
             f"--agent {name}: allowed: uct:N with N simulations a move from 1 to 10000000; hint: uct:1000"

@@ -242,4 +242,6 @@ def _different_answer(one: Visit, other: Visit) -> str | None:
         return "observe"
     if one.returns is not None and not np.allclose(one.returns, other.returns, rtol=1e-6):  # type: ignore[arg-type]
         return "returns"
+    if one.worth is not None and not np.allclose(one.worth, other.worth, rtol=1e-5, atol=1e-6):  # type: ignore[arg-type]
+        return "evaluate"
     return "position_hash" if one.key != other.key else None

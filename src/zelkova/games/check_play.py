@@ -32,6 +32,7 @@ class Rules(Protocol):
     def returns(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
     def observe(self, state: NDArray[np.uint64], planes: NDArray[np.float32]) -> None: ...  # noqa: D102
     def position_hash(self, state: NDArray[np.uint64]) -> int: ...  # noqa: D102
+    def evaluate(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
 
 
 class BrokenPromiseError(Exception):
@@ -55,6 +56,7 @@ class Visit:
     planes: NDArray[np.float32]  # [C, H, W]
     returns: NDArray[np.float32] | None  # [P] at an ending
     key: int | None  # position_hash, where the game has one
+    worth: NDArray[np.float32] | None  # [P] evaluate short of endings, where the game has one
 
 
 @dataclasses.dataclass
@@ -157,7 +159,10 @@ class Checker:
             raise BrokenPromiseError("is_terminal", f"gives {terminal!r}; allowed: True or False")
         legal = self._legal_actions(row, bool(terminal))
         planes = self._observe(row, before)
-        returns = self._returns(row) if terminal else None
+        returns = self._values(row, "returns") if terminal else None
+        worth = None
+        if "evaluate" in game.functions and not terminal:
+            worth = self._values(row, "evaluate")
         key = None
         if "position_hash" in game.functions:
             key = self.call("position_hash", row.state)
@@ -169,7 +174,7 @@ class Checker:
             raise BrokenPromiseError(
                 self._changing(state), f"changes state[{name!r}]; allowed: only init and step write the state"
             )
-        return Visit(before, state.copy(), to_play, legal, bool(terminal), planes, returns, key)
+        return Visit(before, state.copy(), to_play, legal, bool(terminal), planes, returns, key, worth)
 
     def step(self, state: NDArray[np.uint64], action: int) -> NDArray[np.uint64]:
         """Play an action twice, beside different neighbours; refuse two answers. Gives the new state."""
@@ -255,28 +260,29 @@ class Checker:
             raise BrokenPromiseError("observe", "writes two answers for one position")
         return answers[0]
 
-    def _returns(self, row: Guarded) -> NDArray[np.float32]:
-        """Ask for the returns at an ending and check range and sum."""
+    def _values(self, row: Guarded, function: str) -> NDArray[np.float32]:
+        """Ask `returns` at an ending, or `evaluate` before it, and check range and sum."""
         players = self.game.num_players
         buffer = np.full(players + 2 * _GUARD, np.nan, np.float32)
-        self.call("returns", row.state, buffer[_GUARD:-_GUARD])
+        self.call(function, row.state, buffer[_GUARD:-_GUARD])
         if not np.isnan(np.r_[buffer[:_GUARD], buffer[-_GUARD:]]).all():
-            raise BrokenPromiseError("returns", f"writes outside out[{players}]")
-        returns = buffer[_GUARD:-_GUARD].copy()
-        given = " ".join(f"{value:g}" for value in returns)
+            raise BrokenPromiseError(function, f"writes outside out[{players}]")
+        values = buffer[_GUARD:-_GUARD].copy()
+        given = " ".join(f"{value:g}" for value in values)
         low, high = self.game.return_range
-        if not ((returns >= low - 1e-6) & (returns <= high + 1e-6)).all():
+        if not ((values >= low - 1e-6) & (values <= high + 1e-6)).all():
             raise BrokenPromiseError(
-                "returns", f"gives {given}; RETURN_RANGE is {low:g} to {high:g}, one return a player"
+                function, f"gives {given}; RETURN_RANGE is {low:g} to {high:g}, one value a player"
             )
         total = 0.0 if players == 2 else 1.0
-        if players > 1 and abs(float(returns.sum()) - total) > 1e-5:
+        if players > 1 and abs(float(values.sum()) - total) > 1e-5:
             raise BrokenPromiseError(
-                "returns", f"gives {given}; allowed: {players} players' returns sum to {total:g}"
+                function, f"gives {given}; allowed: {players} players' values sum to {total:g}"
             )
-        if not self.game.has_draws and players > 1 and (returns == returns.max()).sum() != 1:
+        is_draw = players > 1 and (values == values.max()).sum() != 1
+        if function == "returns" and is_draw and not self.game.has_draws:
             raise BrokenPromiseError("returns", f"gives {given}, a draw; HAS_DRAWS is False")
-        return returns
+        return values
 
     def _changing(self, state: NDArray[np.uint64]) -> str:
         """Find which of the asking functions changes the state."""
@@ -288,7 +294,10 @@ class Checker:
             ("legal_actions", (out,)),
             ("observe", (planes,)),
             ("returns", (returns,)),
+            ("evaluate", (returns,)),
         ):
+            if function not in game.functions:
+                continue
             row = state.copy()
             self.call(function, row, *rest)
             if same_fields(before, fields_of(game, row)) is not None:

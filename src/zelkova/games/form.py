@@ -26,7 +26,8 @@ CONTRACT: dict[str, tuple[str, ...]] = {
 }
 """The functions that every game has, with their arguments."""
 
-OPTIONAL: dict[str, tuple[str, ...]] = {"position_hash": ("state",)}
+OPTIONAL: dict[str, tuple[str, ...]] = {"position_hash": ("state",), "evaluate": ("state", "out")}
+"""The functions that a game may have: what positions share a key, and what a position is worth."""
 
 CONSTANTS = ("STATE", "NUM_PLAYERS", "NUM_ACTIONS", "OBSERVATION_SHAPE", "RETURN_RANGE", "VIEW")
 

@@ -35,6 +35,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "returns": (types.void, (_VECTOR,)),
     "observe": (types.void, (_PLANES,)),
     "position_hash": (types.uint64, ()),
+    "evaluate": (types.void, (_VECTOR,)),
 }
 """For each rule: what it returns, and its arguments after the state."""
 
@@ -138,6 +139,7 @@ class NativeRules:
     returns: NativeRule
     observe: NativeRule
     position_hash: NativeRule
+    evaluate: NativeRule
 
     def __init__(
         self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any], *, cache: bool = True

@@ -108,6 +108,10 @@ class PlainRules:
         """Give the position's key."""
         return int(self._call("position_hash", state))
 
+    def evaluate(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write what the position is worth to each player into out float32[P]."""
+        self._call("evaluate", state, out)
+
 
 class _Alarm:
     """Breaks off this thread's Python code after some seconds, from one watching thread for all alarms."""

@@ -75,6 +75,10 @@ class CompiledRules:
         """Give the position's key."""
         return int(_ask(self.native.position_hash, state))
 
+    def evaluate(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write what the position is worth to each player into out float32[P]."""
+        _give(self.native.evaluate, state, out)
+
 
 class Single:
     """One game's rules as Python calls that give fresh arrays."""

@@ -295,7 +295,7 @@ class Session:
         self._write("\n".join(f"  {name:<7} {what}" for name, what in COMMANDS.items()))
         self._write(
             "percentages are expected scores on the game's range: of two players a win is 100, a draw 50;\n"
-            "visits are the simulations of the search that went through a move"
+            "visits are the simulations that went through a move; of alpha-beta and the like, positions"
         )
 
     def _do_quit(self, _: str) -> None:

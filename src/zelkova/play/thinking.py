@@ -1,7 +1,7 @@
 """What the agent thinks of a position: the move it would play, its expected scores and its best lines.
 
 A *share* is an expected return laid on 0..1 by the game's return range: for two players a win is 1, a
-draw 0.5. Whoever thinks (a network with search, UCT, chance) answers in the same form.
+draw 0.5. Whoever thinks (a network with search, UCT, alpha-beta, chance) answers in the same form.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.agents.classic import ClassicAgent, MinimaxAgent
 from zelkova.agents.uct import UctSearch
 from zelkova.games import Game
 from zelkova.games.game import Position
@@ -29,7 +30,7 @@ class Candidate:
     """One move that was considered."""
 
     action: int  # its number
-    visits: int  # simulations that went through it
+    visits: int  # simulations that went through it; of a classic search, all positions that it visited
     shares: Shares  # [P] expected share of each player after it, 0..1; None where the search does not tell
     then: tuple[int, ...] = ()  # actions that follow in the search's own tree, as far as it goes
 
@@ -96,6 +97,33 @@ class UctThinker:
             _mover_shares(game, mover, mean),
             _candidates(game, mover, tried, visits[tried], q_values[tried]),
         )
+
+
+class ClassicThinker:
+    """Thinks by max^n, alpha-beta or minimax."""
+
+    def __init__(self, agent: ClassicAgent | MinimaxAgent, name: str) -> None:
+        """Wrap a classic search.
+
+        Args:
+            agent: has no chance of its own.
+            name: how the session calls it.
+        """
+        self.name = name
+        self._agent = agent
+
+    def think(self, position: Position, rng: np.random.Generator) -> Thought:
+        """Search; see Thinker."""
+        candidates = tuple(
+            Candidate(
+                opinion.action,
+                opinion.visited,
+                tuple(_share(position.game, float(value)) for value in opinion.values),
+                opinion.line[1 : MOST_THEN + 1],
+            )
+            for opinion in self._agent.consider(position.state)
+        )
+        return Thought(candidates[0].action, candidates[0].shares, candidates)
 
 
 class AgentThinker:
