@@ -42,5 +42,6 @@ def __getattr__(name: str) -> Any:
     if name in NEEDS_TORCH:
         from zelkova.search import torch_model
 
-        return getattr(torch_model, name)
+        found = globals()[name] = getattr(torch_model, name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

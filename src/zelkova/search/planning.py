@@ -16,7 +16,7 @@ from zelkova.search.batch import BatchSearch, draw_noise, run
 from zelkova.search.config import SearchConfig
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation, SearchResult
-from zelkova.search.policies import Policy, as_policy
+from zelkova.search.policies import Gumbel, Policy, Puct, as_policy
 from zelkova.search.sampled import SampledModel
 
 Seed = int | Sequence[int] | np.random.Generator
@@ -25,7 +25,7 @@ NOISE, ACTING, SAMPLES = range(3)  # what a row draws for, each from a stream of
 
 @dataclass(frozen=True)
 class Plan:
-    """What a batch of searches found. Columns of [B, A] are action numbers, or draws where actions are drawn."""
+    """What a batch of searches found. Columns of [B, A] are action numbers, or draws where there are such."""
 
     action: NDArray[Any]  # [B] action numbers, or [B, D] vectors, to play
     index: I32  # [B] column of that action
@@ -45,8 +45,8 @@ class Streams(Sequence[np.random.Generator]):
     """A stream of random numbers for every row; a row's numbers don't depend on the other rows.
 
     Args:
-        seed: one for all, whose rows have streams of their own; or one a row, whose stream then is the same at
-            whichever place the row stands, and that of a batch of one with this seed.
+        seed: one for all, whose rows have streams of their own; or one a row, whose stream then is the same
+            wherever the row stands, and that of a batch of one with this seed.
         purpose: what is drawn; other purposes draw other numbers.
     Raises:
         ConfigError: a seed is out of range.
@@ -77,6 +77,13 @@ class Streams(Sequence[np.random.Generator]):
     def __len__(self) -> int:
         """Count the seeds."""
         return len(self.seeds)
+
+
+def root_noise(config: SearchConfig, count: I32, most: int, streams: Streams) -> F32:
+    """Draw root noise; where one seed serves all rows, Gumbel noise comes at once, M numbers a row."""
+    if config.policy == "gumbel" and streams.is_shared:
+        return streams[0].gumbel(size=(len(count), most)).astype(np.float32)
+    return draw_noise(config, count, most, streams)
 
 
 class Searcher:
@@ -132,7 +139,7 @@ class Searcher:
 
         def noise(count: I32) -> F32:
             assert seeds is not None
-            return draw_noise(config, count, model.num_actions, Streams(seeds, NOISE))
+            return root_noise(config, count, model.num_actions, Streams(seeds, NOISE))
 
         found = run(search, asked, noise if policy.has_noise else None)
         if is_warm and seeds is not None:
@@ -187,10 +194,7 @@ def spread(found: SearchResult, roots: Evaluation, sampled: NDArray[Any] | None,
     """
     trees, most = found.actions.shape
     rows = np.arange(trees)
-    place = (
-        rows[:, None],
-        np.where(found.actions < 0, most, found.actions),
-    )  # what is unused goes to a spare
+    place = (rows[:, None], np.where(found.actions < 0, most, found.actions))  # -1: to a spare column
 
     def dense(values: NDArray[Any]) -> NDArray[Any]:
         out = np.zeros((trees, most + 1), values.dtype)
@@ -217,14 +221,22 @@ def spread(found: SearchResult, roots: Evaluation, sampled: NDArray[Any] | None,
     )
 
 
-def overhead_share(model: Any, observation: Any, policy: Policy, seconds: float = 1.0) -> float:
-    """Measure which share of a search's CPU time is spent outside the model's own functions.
+OVERHEAD_SIZES = (64, 50, 18)  # trees, simulations, actions
+
+
+def overhead_share(policy: str, seconds: float = 1.0, width: int = 64) -> dict[str, Any]:
+    """Measure which share of a search's CPU time is spent outside the model's own functions, in one thread.
 
     Args:
-        model, observation, policy: as for `plan`.
+        policy: "puct" or "gumbel".
         seconds: of CPU time to measure for, at least one search.
+        width: of the model's layers, see `random_mlp`.
+    Returns:
+        A record for `zelkova bench search`.
     """
-    pair = model if isinstance(model, tuple) else (model.root, model.step)
+    from zelkova.search.torch_model import random_mlp, single_thread
+
+    trees, simulations, actions = OVERHEAD_SIZES
     inside = 0.0
 
     def timed(function: Any) -> Any:
@@ -237,10 +249,20 @@ def overhead_share(model: Any, observation: Any, policy: Policy, seconds: float 
 
         return call
 
-    searcher = Searcher((timed(pair[0]), timed(pair[1])), policy)
-    searcher.plan(observation, seed=0)
-    inside, start, spent = 0.0, time.process_time(), 0.0
-    while spent < seconds or not spent:
+    root, step = random_mlp(width, actions)
+    chosen = Gumbel(simulations) if policy == "gumbel" else Puct(simulations)
+    searcher = Searcher((timed(root), timed(step)), chosen)
+    observation = np.random.default_rng(7).standard_normal((trees, width), dtype=np.float32)
+    with single_thread():
         searcher.plan(observation, seed=0)
-        spent = time.process_time() - start
-    return 1.0 - inside / spent
+        inside, start, spent = 0.0, time.process_time(), 0.0
+        while spent < seconds or not spent:
+            searcher.plan(observation, seed=0)
+            spent = time.process_time() - start
+    params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
+    model = f"MLP of width {width}"
+    return {
+        "name": "search/overhead_share",
+        "value": 1.0 - inside / spent,
+        "params": {**params, "model": model},
+    }

@@ -14,8 +14,8 @@ from zelkova.search.config import SearchConfig
 CONSTANT = 1e12  # a c_base so large that the exploration stays at c_init
 
 PUCT_CONSTANTS: dict[str, dict[str, Any]] = {
-    # Silver et al. 2016, Methods: u = 5 P sqrt(S) / (1 + N), no noise; the mix of a value network and rollouts
-    # is the model's value
+    # Silver et al. 2016, Methods: u = 5 P sqrt(S) / (1 + N), no noise; the mix of a value network and
+    # rollouts is the model's value
     "alphago": {
         "num_simulations": 1600, "c_init": 5.0, "c_base": CONSTANT, "parent_count": "sum", "rescale": "none",
         "dirichlet_fraction": 0.0,
@@ -74,10 +74,7 @@ class Policy:
     virtual_loss: Literal["loss", "visits"] = "loss"
     virtual_visits: int = 1
     num_leaves: int = 1  # leaves of one tree that a model evaluates at a time
-    q_range: tuple[float, float] = (
-        -1.0,
-        1.0,
-    )  # lowest and highest return: rescale fixed, fpu loss, virtual loss
+    q_range: tuple[float, float] = (-1.0, 1.0)  # lowest and highest return, as in `BatchSearch`
     num_samples: int = 0  # K_s actions drawn at each node; 0: all actions, or 20 of a continuous policy
     proposal_tau: float = 1.0  # sampled numbered actions come from prior ** (1 / tau); inf: uniform
 

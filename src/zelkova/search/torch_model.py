@@ -1,30 +1,34 @@
-"""The search's door to PyTorch: your root and step functions as a `Model`, with embeddings kept on their device.
+"""The search's door to PyTorch: your root and step functions as a `Model`.
 
 Embeddings never leave their device: one buffer holds a row for each node of each tree, and a step gathers its
-parents' rows and writes the children's by index. What the search reads (logits, values, rewards) leaves in one
-packed tensor a simulation, and the numbers of nodes and actions come in one. Shapes are the same at every step,
-so that a compiled model or a captured graph keeps fitting: rows without work (a finished tree, a known ending)
-repeat the root's embedding with action 0, and nobody reads what comes of them.
+parents' rows and writes the children's by index. What the search reads (logits, values, rewards) leaves in
+one packed tensor a simulation, and the numbers of nodes and actions come in one. Shapes are the same at every
+step, so that a compiled model or a captured graph keeps fitting: rows without work (a finished tree, a known
+ending) repeat the root's embedding with action 0, and nobody reads what comes of them.
 
-This module and torch_rows.py alone import PyTorch here; nothing of the search imports them before they are used.
+This module and torch_rows.py alone import PyTorch here; the search imports them only when they are used.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from zelkova.errors import ShapeError
 from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.native import I32
 from zelkova.search.model import Evaluation
 from zelkova.search.policies import Policy
+from zelkova.search.table_model import blank_evaluation
 from zelkova.search.torch_rows import Inlet, NodeRows, Numbers, Outlet
 
+NO_ROOTS = blank_evaluation(0, 0, 1)
 CLIP = 0.999  # largest size of a squashed action, so that its inverse stays finite
 DEFAULT_SAMPLES = 20  # K_s of Sampled MuZero at continuous control
 
@@ -86,9 +90,7 @@ class Step(NamedTuple):
     value: Tensor  # [R] or [R, P] of the position after the action
     reward: Tensor | float = 0.0  # [R] or [R, P] on the way
     discount: Tensor | float = 1.0  # [R] on the way; 0 where the episode ended
-    to_play: Tensor | int = (
-        0  # [R] mover, 0..P-1; -1 where nature moves and prior_logits are log-probabilities
-    )
+    to_play: Tensor | int = 0  # [R] mover, 0..P-1; -1: nature, with log-probabilities as prior_logits
     legal: Tensor | None = None  # bool[R, A]; none legal: an ending, which needs discount 0
 
 
@@ -160,7 +162,8 @@ class TorchModel:
         self.num_trees = self.num_actions = self.num_players = 0  # B, A, P of the last roots
         self.sampled_actions: NDArray[Any] | None = None  # [B, K] or [B, K, D] drawn at the roots
         self._sizes: Any = None
-        self._roots: Any = None
+        self._roots: Outlet | None = None
+        self.roots = NO_ROOTS
         self._embeddings: NodeRows | None = None
         self._vectors: NodeRows | None = None
         self._noise: Tensor | None = None  # [B * N + 1, K, D] what each node's actions are drawn with
@@ -196,7 +199,8 @@ class TorchModel:
             given = torch.as_tensor(np.asarray(legal), device=found.value.device)
             mask = both(given, mask) if given.dtype == torch.bool else given
         numbers = Numbers(drawn.logits, mask, found.value, 0.0, 1.0, found.to_play)
-        self.roots: Evaluation = self._roots.send(numbers)
+        assert self._roots is not None
+        self.roots = self._roots.send(numbers)
         return self.roots
 
     def root(self) -> Evaluation:
@@ -278,3 +282,47 @@ class TorchModel:
             kept = NodeRows(name, template, self.num_trees, self.num_nodes)
         kept.plant(template)
         return kept
+
+
+def random_mlp(
+    width: int, actions: int, seed: int = 0
+) -> tuple[Callable[[Any], Root], Callable[[Any, Tensor], Step]]:
+    """Make the root and step functions of a learned model of random weights, to measure the search beside it.
+
+    Dynamics of two layers, and a hidden layer in each of the heads of policy, value and reward.
+    """
+    rng = torch.Generator().manual_seed(seed)
+
+    def layers(*sizes: int) -> nn.Sequential:
+        parts: list[nn.Module] = []
+        for before, after in pairwise(sizes):
+            layer = nn.Linear(before, after)
+            nn.init.normal_(layer.weight, std=before**-0.5, generator=rng)
+            nn.init.zeros_(layer.bias)
+            parts += [layer, nn.ReLU()]
+        return nn.Sequential(*parts[:-1])
+
+    dynamics = layers(width + actions, width, width)
+    policy, value, reward = (layers(width, width, size) for size in (actions, 1, 1))
+
+    def root(observation: Any) -> Root:
+        embedding = torch.as_tensor(observation)
+        return Root(embedding, policy(embedding), value(embedding))
+
+    def step(embedding: Any, action: Tensor) -> Step:
+        one_hot = nn.functional.one_hot(action, actions).to(embedding.dtype)
+        after = torch.relu(dynamics(torch.cat([embedding, one_hot], dim=1)))
+        return Step(after, policy(after), value(after), reward(after), discount=0.99)
+
+    return root, step
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Let PyTorch compute in one thread for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

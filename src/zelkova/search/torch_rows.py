@@ -117,7 +117,7 @@ class NodeRows:
         """Write the roots' rows and take over how the tensors are nested."""
         self.template = embedding
         for buffer, leaf in zip(self.buffers, leaves_of(embedding), strict=True):
-            buffer[:-1].unflatten(0, (self.trees, self.num_nodes))[:, 0] = leaf
+            buffer[: -1 : self.num_nodes] = leaf
 
     def read(self, rows: Tensor) -> Any:
         """Gather an embedding."""
@@ -130,13 +130,18 @@ class NodeRows:
         Raises:
             ShapeError: it has other tensors than the roots' embedding.
         """
-        leaves = leaves_of(embedding)
-        shapes = [tuple(leaf.shape) for leaf in leaves]
-        wanted = [(len(rows), *shape) for shape, _, _ in self.shapes]
-        if shapes != wanted:
-            raise ShapeError(f"step() gives {self.name} of shapes {shapes}; after root() it needs {wanted}")
+        leaves = [embedding] if isinstance(embedding, Tensor) else leaves_of(embedding)
+        if len(leaves) != len(self.buffers):
+            raise ShapeError(
+                f"step() gives {self.name} of {len(leaves)} tensors; root() of {len(self.buffers)}"
+            )
         for buffer, leaf in zip(self.buffers, leaves, strict=True):
-            buffer.index_copy_(0, rows, leaf.to(buffer.dtype))
+            if leaf.shape[1:] != buffer.shape[1:] or len(leaf) != len(rows):
+                given, wanted = tuple(leaf.shape), (len(rows), *buffer.shape[1:])
+                raise ShapeError(f"step() gives {self.name} of shape {given}; after root() it needs {wanted}")
+            if leaf.dtype != buffer.dtype:
+                leaf = leaf.to(buffer.dtype)
+            buffer.index_copy_(0, rows, leaf)
 
 
 class Inlet:
@@ -149,9 +154,8 @@ class Inlet:
         self._sizes, self._out = (num_leaves, num_nodes, width), self._host.numpy()
         blank = np.zeros(rows, np.int32)
         self._address = bind(address_rows, blank, blank, blank, *self._sizes, self._out)
-        self.parent, self.node, self.action, self.vector = self._here.unbind(
-            0
-        )  # int64[R] each, see address_rows
+        # int64[R] each: the rows to read and to write, the action, the row of its vector
+        self.parent, self.node, self.action, self.vector = self._here.unbind(0)
 
     def fetch(self, parent: I32, action: I32, node: I32) -> None:
         """Bring a selection over."""
@@ -175,11 +179,11 @@ class Outlet:
         self.host = self.packed if is_here else torch.zeros(sum(sizes), pin_memory=self.is_cuda)
         self.slots = {
             name: part.view(shape)
-            for (name, shape), part in zip(shapes.items(), self.packed.split(sizes), strict=True)
+            for (name, shape), part in zip(shapes.items(), torch.split(self.packed, sizes), strict=True)
         }
         self.arrays: dict[str, Any] = {
             name: part.view(shape).numpy()
-            for (name, shape), part in zip(shapes.items(), self.host.split(sizes), strict=True)
+            for (name, shape), part in zip(shapes.items(), torch.split(self.host, sizes), strict=True)
         }
         self.evaluation = Evaluation(
             self.arrays["reward"], self.arrays["discount"], np.zeros((rows, actions), np.int32),
@@ -213,15 +217,19 @@ class Outlet:
         Raises:
             ShapeError: names the output.
         """
-        for name, given in zip(Numbers._fields, found, strict=True):
+        logits, legal, value, reward, discount, to_play = found
+        has_movers = isinstance(to_play, Tensor)
+        self.put("prior_logits", logits)
+        self.put("value", value)
+        if legal is not None:
+            self.put("legal", legal)
+        for name, given in (("reward", reward), ("discount", discount), ("to_play", to_play)):
             if isinstance(given, Tensor):
                 self.put(name, given)
         if self.host is not self.packed:
             self.host.copy_(self.packed, non_blocking=self.is_cuda)
             if self.is_cuda:
                 torch.cuda.current_stream(self.packed.device).synchronize()
-        _, legal, _, reward, discount, to_play = found
-        has_movers = isinstance(to_play, Tensor)
         if not isinstance(reward, Tensor):
             self.evaluation.reward.fill(reward)
         if not isinstance(discount, Tensor):
