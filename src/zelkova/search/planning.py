@@ -6,6 +6,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -20,6 +21,7 @@ from zelkova.search.policies import Gumbel, Policy, Puct, as_policy
 from zelkova.search.sampled import SampledModel
 
 Seed = int | Sequence[int] | np.random.Generator
+TINY = 1e-300  # keeps a draw of nothing but zeros a distribution
 NOISE, ACTING, SAMPLES = range(3)  # what a row draws for, each from a stream of its own
 
 
@@ -58,10 +60,15 @@ class Streams(Sequence[np.random.Generator]):
         for number in self.seeds:
             if not 0 <= number <= LARGEST_SEED:
                 raise ConfigError(f"seed = {number} is not from 0 to {LARGEST_SEED}")
-        self._bits = np.random.Philox(key=0)
-        self._state: Any = self._bits.state
-        self._state["state"]["counter"][:] = (0, 0, 0, purpose)
-        self._generator = np.random.Generator(self._bits)
+        self._purpose = purpose
+
+    @cached_property
+    def _turned(self) -> tuple[np.random.Philox, Any, np.random.Generator]:
+        """The generator, and its state at the start of a stream."""
+        bits = np.random.Philox(key=0)
+        state: Any = bits.state
+        state["state"]["counter"][:] = (0, 0, 0, self._purpose)
+        return bits, state, np.random.Generator(bits)
 
     @overload
     def __getitem__(self, b: int) -> np.random.Generator: ...
@@ -70,9 +77,10 @@ class Streams(Sequence[np.random.Generator]):
     def __getitem__(self, b: Any) -> Any:
         """Turn the generator to the start of row b's stream; what it gave for another row goes no further."""
         seed, row = (self.seeds[0], b) if self.is_shared else (self.seeds[b], 0)
-        self._state["state"]["key"][:] = (seed, row)
-        self._bits.state = self._state
-        return self._generator
+        bits, state, generator = self._turned
+        state["state"]["key"][:] = (seed, row)
+        bits.state = state
+        return generator
 
     def __len__(self) -> int:
         """Count the seeds."""
@@ -80,10 +88,22 @@ class Streams(Sequence[np.random.Generator]):
 
 
 def root_noise(config: SearchConfig, count: I32, most: int, streams: Streams) -> F32:
-    """Draw root noise; where one seed serves all rows, Gumbel noise comes at once, M numbers a row."""
-    if config.policy == "gumbel" and streams.is_shared:
-        return streams[0].gumbel(size=(len(count), most)).astype(np.float32)
-    return draw_noise(config, count, most, streams)
+    """Draw root noise.
+
+    Where one seed serves all rows and they need equally many numbers, all come from one stream at once, M for
+    each row, legal or not; elsewhere each row has its stream. Either way rows don't touch each other.
+    """
+    if not streams.is_shared:
+        return draw_noise(config, count, most, streams)
+    size = (len(count), most)
+    if config.policy == "gumbel":
+        return streams[0].gumbel(size=size).astype(np.float32)
+    if config.dirichlet_alpha == "auto":
+        return draw_noise(config, count, most, streams)
+    drawn = streams[0].standard_gamma(config.dirichlet_alpha, size)
+    drawn = np.where(np.arange(most) < count[:, None], np.maximum(drawn, TINY), 0.0)
+    drawn /= np.maximum(drawn.sum(axis=1, keepdims=True), TINY)
+    return drawn.astype(np.float32)
 
 
 class Searcher:
@@ -250,7 +270,9 @@ def overhead_share(policy: str, seconds: float = 1.0, width: int = 64) -> dict[s
         return call
 
     root, step = random_mlp(width, actions)
-    chosen = Gumbel(simulations) if policy == "gumbel" else Puct(simulations)
+    chosen: Policy = (Gumbel if policy == "gumbel" else Puct).named(
+        "atari" if policy == "gumbel" else "muzero"
+    )
     searcher = Searcher((timed(root), timed(step)), chosen)
     observation = np.random.default_rng(7).standard_normal((trees, width), dtype=np.float32)
     with single_thread():

@@ -235,15 +235,21 @@ class TorchModel:
         found = self._ask_step(embedding, chosen)
         if not isinstance(found, Step):
             raise ShapeError(f"step() gives a {type(found).__name__}; needs search.Step(embedding, ...)")
-        self._embeddings.write(inlet.node, found.embedding)
-        drawn = self._draw(found.prior_logits, inlet.node)
-        if (drawn.actions is None) != (self._vectors is None):
+        after, logits, value, reward, discount, to_play, mask = found
+        self._embeddings.write(inlet.node, after)
+        if not isinstance(logits, Tensor) or self._vectors is not None:
+            logits, mask = self._keep_draws(logits, mask)
+        return self._outlet.send(Numbers(logits, mask, value, reward, discount, to_play))
+
+    def _keep_draws(
+        self, prior: Tensor | Proposal | SquashedGaussian, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Keep the actions that were drawn at the new nodes; give their logits and which are legal."""
+        drawn = self._draw(prior, self._inlet.node)
+        if drawn.actions is None or self._vectors is None:
             raise ShapeError("one of root() and step() gives logits and the other drawn actions")
-        if drawn.actions is not None and self._vectors is not None:
-            self._vectors.write(inlet.node, drawn.actions)
-        mask = both(found.legal, drawn.legal)
-        numbers = Numbers(drawn.logits, mask, found.value, found.reward, found.discount, found.to_play)
-        return self._outlet.send(numbers)
+        self._vectors.write(self._inlet.node, drawn.actions)
+        return drawn.logits, both(mask, drawn.legal)
 
     def _draw(self, prior: Tensor | Proposal | SquashedGaussian, rows: Any) -> Drawn:
         """Bring a policy to numbered actions; rows of the noise are those of the nodes."""
@@ -289,7 +295,10 @@ def random_mlp(
 ) -> tuple[Callable[[Any], Root], Callable[[Any, Tensor], Step]]:
     """Make the root and step functions of a learned model of random weights, to measure the search beside it.
 
-    Dynamics of two layers, and a hidden layer in each of the heads of policy, value and reward.
+    Dynamics of two layers with latents brought to 0..1, and a hidden layer in each of the heads of policy,
+    value and reward.
+
+    Source: MuZero (Schrittwieser et al. 2020), Appendix G, with fully connected layers.
     """
     rng = torch.Generator().manual_seed(seed)
 
@@ -302,6 +311,10 @@ def random_mlp(
             parts += [layer, nn.ReLU()]
         return nn.Sequential(*parts[:-1])
 
+    def unit_range(latent: Tensor) -> Tensor:
+        low, high = latent.aminmax(dim=1, keepdim=True)
+        return (latent - low) / (high - low).clamp_min(1e-5)
+
     dynamics = layers(width + actions, width, width)
     policy, value, reward = (layers(width, width, size) for size in (actions, 1, 1))
 
@@ -311,7 +324,7 @@ def random_mlp(
 
     def step(embedding: Any, action: Tensor) -> Step:
         one_hot = nn.functional.one_hot(action, actions).to(embedding.dtype)
-        after = torch.relu(dynamics(torch.cat([embedding, one_hot], dim=1)))
+        after = unit_range(dynamics(torch.cat([embedding, one_hot], dim=1)))
         return Step(after, policy(after), value(after), reward(after), discount=0.99)
 
     return root, step

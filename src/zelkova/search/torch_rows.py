@@ -135,13 +135,11 @@ class NodeRows:
             raise ShapeError(
                 f"step() gives {self.name} of {len(leaves)} tensors; root() of {len(self.buffers)}"
             )
-        for buffer, leaf in zip(self.buffers, leaves, strict=True):
-            if leaf.shape[1:] != buffer.shape[1:] or len(leaf) != len(rows):
-                given, wanted = tuple(leaf.shape), (len(rows), *buffer.shape[1:])
+        for buffer, leaf, (shape, dtype, _) in zip(self.buffers, leaves, self.shapes, strict=True):
+            if leaf.shape[1:] != shape or len(leaf) != len(rows):
+                given, wanted = tuple(leaf.shape), (len(rows), *shape)
                 raise ShapeError(f"step() gives {self.name} of shape {given}; after root() it needs {wanted}")
-            if leaf.dtype != buffer.dtype:
-                leaf = leaf.to(buffer.dtype)
-            buffer.index_copy_(0, rows, leaf)
+            buffer.index_copy_(0, rows, leaf if leaf.dtype == dtype else leaf.to(dtype))
 
 
 class Inlet:
@@ -181,6 +179,9 @@ class Outlet:
             name: part.view(shape)
             for (name, shape), part in zip(shapes.items(), torch.split(self.packed, sizes), strict=True)
         }
+        # a single player's values may come without their dimension
+        names = ("value", "reward") if players == 1 else ()
+        self.columns = {name: self.slots[name][:, 0] for name in names}
         self.arrays: dict[str, Any] = {
             name: part.view(shape).numpy()
             for (name, shape), part in zip(shapes.items(), torch.split(self.host, sizes), strict=True)
@@ -203,12 +204,11 @@ class Outlet:
         """
         slot = self.slots[name]
         if tensor.shape != slot.shape:
-            if tensor.ndim == 1 and slot.shape == (len(tensor), 1):
-                tensor = tensor.unsqueeze(1)
-            else:
-                raise ShapeError(f"{name} has shape {tuple(tensor.shape)}; needs {tuple(slot.shape)}")
-        if name == "legal" and tensor.dtype != torch.bool:
-            raise ShapeError(f"legal has dtype {tensor.dtype}; needs torch.bool, True where legal")
+            slot = self.columns.get(name, slot)
+            if tensor.shape != slot.shape:
+                raise ShapeError(
+                    f"{name} has shape {tuple(tensor.shape)}; needs {tuple(self.slots[name].shape)}"
+                )
         slot.copy_(tensor)
 
     def send(self, found: Numbers) -> Evaluation:
@@ -222,6 +222,8 @@ class Outlet:
         self.put("prior_logits", logits)
         self.put("value", value)
         if legal is not None:
+            if legal.dtype != torch.bool:
+                raise ShapeError(f"legal has dtype {legal.dtype}; needs torch.bool, True where legal")
             self.put("legal", legal)
         for name, given in (("reward", reward), ("discount", discount), ("to_play", to_play)):
             if isinstance(given, Tensor):
