@@ -44,7 +44,7 @@ MAY_IMPORT = {
 
 EVERYWHERE = {"errors", "zelkova"}
 TORCH_ROOMS = {"networks", "learning", "agents"}
-TORCH_MODULES = {"zelkova.search.torch_model"}
+TORCH_MODULES = {"zelkova.search.torch_model", "zelkova.search.torch_rows"}
 DRAWING_ROOMS = {"games", "play", "cli"}
 
 

@@ -14,6 +14,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "completion": ("mixed", "raw"),
     "fpu": ("zero", "parent", "reduction", "mean_q", "loss"),
     "virtual_loss": ("loss", "visits"),
+    "parent_count": ("one_plus", "sum"),
 }
 RANGES: dict[str, tuple[float, float]] = {
     "num_simulations": (1, 100_000_000),
@@ -63,6 +64,9 @@ class SearchConfig:
     )
     c_init: float = 1.25  # puct: exploration constant at few visits
     c_base: float = 19652.0  # puct: visits at which the exploration starts to grow
+    parent_count: Literal["one_plus", "sum"] = "one_plus"
+    # puct: the parent's visits Np are 1 + S, its own evaluation counted, or S, the sum over its actions; with
+    # S = 0 the latter leaves the first pick to the prior alone
     fpu: Literal["zero", "parent", "reduction", "mean_q", "loss"] = (
         "zero"  # puct: value of an unvisited action
     )

@@ -21,9 +21,16 @@ class Sizes(NamedTuple):
     num_leaves: int  # of one tree gathered at a time
 
 
-def explore_table(c_init: float, c_base: float, size: int) -> F32:
-    """Tabulate (log((1 + Np + c_base) / c_base) + c_init) * sqrt(Np), Np = 1 + S, for S below size."""
-    parent = np.arange(1, size + 1, dtype=np.float64)
+def explore_table(c_init: float, c_base: float, size: int, parent_count: str = "one_plus") -> F32:
+    """Tabulate (log((1 + Np + c_base) / c_base) + c_init) * sqrt(Np) for S below size.
+
+    Args:
+        c_init, c_base, parent_count: as in `SearchConfig`; Np is 1 + S ("one_plus") or S ("sum").
+        size: of the table, entry S for S visits of a node's actions.
+    Source: AlphaZero (Silver et al. 2018), Methods, Search; with c_init and c_base the c1 and c2 of MuZero.
+    """
+    first = 1 if parent_count == "one_plus" else 0
+    parent = np.arange(first, first + size, dtype=np.float64)
     table = (np.log((1 + parent + c_base) / c_base) + c_init) * np.sqrt(parent)
     return table.astype(np.float32)
 
@@ -76,7 +83,7 @@ def new_forest(config: SearchConfig, sizes: Sizes, q_range: tuple[float, float])
         bits=priors.view(np.int32),
         bounds=np.zeros((trees, players, 2), np.float32),
         noise=np.zeros((trees, most), np.float32),
-        explore=explore_table(config.c_init, config.c_base, simulations + pending + 1),
+        explore=explore_table(config.c_init, config.c_base, simulations + pending + 1, config.parent_count),
         halving=halving_table(considered, simulations),
         settings=settings,
         scratch=np.zeros(max(most, players) + 1, np.float32),

@@ -1,0 +1,217 @@
+"""Search policies by name: each is put together from its rules and constants and yields a `SearchConfig`.
+
+`Puct` selects by prior and visits everywhere; `Gumbel` halves candidates at the root. What they share, and
+what belongs to the call and not to the trees (leaves at a time, return range, sampled actions), is `Policy`.
+"""
+
+import math
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self
+
+from zelkova.errors import ConfigError, hint
+from zelkova.search.config import SearchConfig
+
+CONSTANT = 1e12  # a c_base so large that the exploration stays at c_init
+
+PUCT_CONSTANTS: dict[str, dict[str, Any]] = {
+    # Silver et al. 2016, Methods: u = 5 P sqrt(S) / (1 + N), no noise; the mix of a value network and
+    # rollouts is the model's value
+    "alphago": {
+        "num_simulations": 1600, "c_init": 5.0, "c_base": CONSTANT, "parent_count": "sum", "rescale": "none",
+        "dirichlet_fraction": 0.0,
+    },
+    # Silver et al. 2017, Methods: c P sqrt(S) / (1 + N) beside the mean value; the paper names no c
+    "alphago_zero": {
+        "num_simulations": 1600, "c_base": CONSTANT, "parent_count": "sum", "rescale": "none",
+        "dirichlet_alpha": 0.03,
+    },
+    # Silver et al. 2018; MuZero at board games too, whose value bounds are known
+    "alphazero": {"num_simulations": 800, "rescale": "fixed"},
+    # Schrittwieser et al. 2020, Appendix B: Atari; Q by the tree's smallest and largest
+    "muzero": {"num_simulations": 50, "rescale": "tree", "rescale_floor": 1e-8, "dirichlet_alpha": 0.25},
+    # the reading of the MuZero formula in which the parent's visits are the sum over its actions
+    "muzero_sum": {
+        "num_simulations": 50, "rescale": "tree", "rescale_floor": 1e-8, "dirichlet_alpha": 0.25,
+        "parent_count": "sum",
+    },
+    # Ye et al. 2021, public code: soft range, running mean Q for unvisited actions
+    "efficientzero": {
+        "num_simulations": 50, "rescale": "tree", "rescale_floor": 0.01, "fpu": "mean_q",
+        "dirichlet_alpha": 0.3,
+    },
+    # mctx.muzero_policy
+    "mctx": {"num_simulations": 32, "rescale": "node", "rescale_floor": 1e-8, "dirichlet_alpha": 0.3},
+}  # fmt: skip
+"""Settings of published PUCT searches, for `Puct.named`."""
+
+GUMBEL_CONSTANTS: dict[str, dict[str, Any]] = {
+    # Danihelka et al. 2022, Section 6 and Appendix: Go and chess, Q mapped from the return range to 0..1
+    "board": {"num_simulations": 32, "max_considered": 16, "rescale": "fixed", "c_scale": 1.0},
+    # the same: Atari, Q by the range of the node's value and its actions
+    "atari": {"num_simulations": 50, "max_considered": 18, "rescale": "node", "c_scale": 0.1},
+    # mctx.gumbel_muzero_policy
+    "mctx": {
+        "num_simulations": 32, "max_considered": 16, "rescale": "node", "c_scale": 0.1,
+        "rescale_floor": 1e-8, "rescale_illegal": True,
+    },
+}  # fmt: skip
+"""Settings of published Gumbel searches, for `Gumbel.named`."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What all policies share. Fields that `SearchConfig` has too mean what they mean there.
+
+    Raises:
+        ConfigError: a value is of the wrong kind or out of range.
+    """
+
+    num_simulations: int = 32
+    _: KW_ONLY
+    rescale: Literal["fixed", "tree", "node", "none"] = "node"
+    rescale_floor: float = 0.01
+    max_depth: int = 0
+    virtual_loss: Literal["loss", "visits"] = "loss"
+    virtual_visits: int = 1
+    num_leaves: int = 1  # leaves of one tree that a model evaluates at a time
+    q_range: tuple[float, float] = (-1.0, 1.0)  # lowest and highest return, as in `BatchSearch`
+    num_samples: int = 0  # K_s actions drawn at each node; 0: all actions, or 20 of a continuous policy
+    proposal_tau: float = 1.0  # sampled numbered actions come from prior ** (1 / tau); inf: uniform
+
+    rule: ClassVar[str] = "puct"  # SearchConfig.policy
+    constants: ClassVar[dict[str, dict[str, Any]]] = {}
+
+    def __post_init__(self) -> None:
+        self.config()
+        for name, least in (("num_leaves", 1), ("num_samples", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ConfigError(f"policy.{name} = {value!r} is not a whole number from {least} on")
+        if not self.proposal_tau > 0:
+            raise ConfigError(f"policy.proposal_tau = {self.proposal_tau!r} is not above 0; inf is uniform")
+        if not (self.q_range[0] < self.q_range[1] and all(map(math.isfinite, self.q_range))):
+            raise ConfigError(f"policy.q_range = {self.q_range} is empty; give (lowest, highest) return")
+
+    @classmethod
+    def named(cls, name: str, **changes: Any) -> Self:
+        """Take the constants of a published search.
+
+        Args:
+            name: a key of `constants`.
+            changes: fields that differ.
+        Raises:
+            ConfigError: the name is unknown, or a value is out of range.
+        """
+        if name not in cls.constants:
+            raise ConfigError(f"{cls.__name__}.named({name!r}) is unknown; {hint(name, cls.constants)}")
+        return cls(**{**cls.constants[name], **changes})
+
+    def config(self) -> SearchConfig:
+        """Put the settings of the trees together."""
+        known = {field.name for field in fields(SearchConfig)}
+        mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name in known}
+        return SearchConfig(**{"policy": self.rule, **mine})
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether noise is drawn for the root."""
+        return False
+
+    def without_noise(self) -> Self:
+        """Give the same policy without root noise, as for evaluation."""
+        return self
+
+
+@dataclass(frozen=True)
+class Puct(Policy):
+    """PUCT at every node, Dirichlet noise at the root, visits as target: AlphaGo to MuZero.
+
+    Source: `PUCT_CONSTANTS` names the papers.
+    """
+
+    num_simulations: int = 50
+    _: KW_ONLY
+    rescale: Literal["fixed", "tree", "node", "none"] = "tree"
+    c_init: float = 1.25
+    c_base: float = 19652.0
+    parent_count: Literal["one_plus", "sum"] = "one_plus"
+    fpu: Literal["zero", "parent", "reduction", "mean_q", "loss"] = "zero"
+    fpu_reduction: float = 0.25
+    dirichlet_alpha: float | Literal["auto"] = "auto"
+    dirichlet_fraction: float = 0.25
+
+    constants: ClassVar[dict[str, dict[str, Any]]] = PUCT_CONSTANTS
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether Dirichlet noise is mixed into the root's prior."""
+        return self.dirichlet_fraction > 0
+
+    def without_noise(self) -> Self:
+        """Give the same policy with dirichlet_fraction 0."""
+        return replace(self, dirichlet_fraction=0.0)
+
+
+@dataclass(frozen=True)
+class Gumbel(Policy):
+    """Sequential Halving over Gumbel candidates at the root, completed Q as target: Gumbel MuZero.
+
+    The defaults suit returns of any size: Q is rescaled by the range of each node.
+
+    Source: Policy improvement by planning with Gumbel (Danihelka et al., ICLR 2022).
+    """
+
+    num_simulations: int = 32
+    max_considered: int = 16
+    _: KW_ONLY
+    interior: Literal["full", "puct"] = "full"
+    completion: Literal["mixed", "raw"] = "mixed"
+    gumbel_scale: float = 1.0
+    c_visit: float = 50.0
+    c_scale: float = 0.1
+    rescale_illegal: bool = False
+    c_init: float = 1.25
+    c_base: float = 19652.0
+    parent_count: Literal["one_plus", "sum"] = "one_plus"
+
+    rule: ClassVar[str] = "gumbel"
+    constants: ClassVar[dict[str, dict[str, Any]]] = GUMBEL_CONSTANTS
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether Gumbel noise is drawn for the root."""
+        return self.gumbel_scale > 0
+
+    def without_noise(self) -> Self:
+        """Give the same policy with gumbel_scale 0."""
+        return replace(self, gumbel_scale=0.0)
+
+
+@dataclass(frozen=True)
+class Custom(Policy):
+    """Any `SearchConfig` as a policy; of the other fields only those of the call count."""
+
+    settings: SearchConfig = SearchConfig()  # noqa: RUF009 (frozen)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "num_simulations", self.settings.num_simulations)
+        super().__post_init__()
+
+    def config(self) -> SearchConfig:
+        """Give the settings as they are."""
+        return self.settings
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether noise is drawn for the root."""
+        s = self.settings
+        return (s.gumbel_scale if s.policy == "gumbel" else s.dirichlet_fraction) > 0
+
+    def without_noise(self) -> Self:
+        """Give the same policy with gumbel_scale and dirichlet_fraction 0."""
+        return replace(self, settings=replace(self.settings, gumbel_scale=0.0, dirichlet_fraction=0.0))
+
+
+def as_policy(given: Policy | SearchConfig) -> Policy:
+    """Take a policy, or a `SearchConfig` as one with one leaf at a time and returns from -1 to 1."""
+    return Custom(settings=given) if isinstance(given, SearchConfig) else given

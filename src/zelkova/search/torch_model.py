@@ -1,0 +1,341 @@
+"""The search's door to PyTorch: your root and step functions as a `Model`.
+
+Embeddings never leave their device: one buffer holds a row for each node of each tree, and a step gathers its
+parents' rows and writes the children's by index. What the search reads (logits, values, rewards) leaves in
+one packed tensor a simulation, and the numbers of nodes and actions come in one. Shapes are the same at every
+step, so that a compiled model or a captured graph keeps fitting: rows without work (a finished tree, a known
+ending) repeat the root's embedding with action 0, and nobody reads what comes of them.
+
+This module and torch_rows.py alone import PyTorch here; the search imports them only when they are used.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from zelkova.errors import ShapeError
+from zelkova.search.batch import BatchSearch
+from zelkova.search.kernels.native import I32
+from zelkova.search.model import Evaluation
+from zelkova.search.policies import Policy
+from zelkova.search.table_model import blank_evaluation
+from zelkova.search.torch_rows import Inlet, NodeRows, Numbers, Outlet
+
+NO_ROOTS = blank_evaluation(0, 0, 1)
+CLIP = 0.999  # largest size of a squashed action, so that its inverse stays finite
+DEFAULT_SAMPLES = 20  # K_s of Sampled MuZero at continuous control
+
+
+class Proposal(NamedTuple):
+    """K drawn actions of each position, in place of logits over all actions. Equal draws are merged."""
+
+    actions: Tensor  # [R, K] action numbers, or [R, K, D] vectors; drawn independently
+    policy_log_prob: Tensor | None = None  # [R, K] under the policy pi; None with the next: drawn from pi
+    proposal_log_prob: Tensor | None = None  # [R, K] under beta, which they were drawn from
+
+
+class SquashedGaussian(NamedTuple):
+    """tanh of a normal distribution for each of D dimensions; the search draws K actions of each position."""
+
+    mean: Tensor  # [R, D] before tanh
+    std: Tensor  # [R, D] above 0
+    spread: float = 1.0  # factor on std in what actions are drawn from; above 1 explores
+
+    def propose(self, noise: Tensor) -> Proposal:
+        """Draw actions.
+
+        Args:
+            noise: [R, K, D] draws of a standard normal.
+        """
+        mean, std = self.mean.float().unsqueeze(1), self.std.float().unsqueeze(1)
+        scaled = noise * self.spread
+        actions = torch.tanh(mean + std * scaled).clamp(-CLIP, CLIP)
+        if self.spread == 1.0:
+            return Proposal(actions)
+        # the logarithms of std and of tanh's slope are the same in both, up to the log of the spread
+        policy, proposal = (scaled**2).sum(-1) / -2, (noise**2).sum(-1) / -2
+        return Proposal(actions, policy, proposal - noise.shape[-1] * math.log(self.spread))
+
+    def log_prob(self, actions: Tensor) -> Tensor:
+        """Give the log-density [R, K] of actions [R, K, D], those beyond +-0.999 as if they stood there."""
+        mean, std = self.mean.float().unsqueeze(1), self.std.float().unsqueeze(1)
+        actions = actions.float().clamp(-CLIP, CLIP)
+        z = (torch.atanh(actions) - mean) / std
+        density = -0.5 * z**2 - std.log() - 0.5 * math.log(2 * math.pi)
+        return (density - torch.log1p(-(actions**2))).sum(-1)
+
+
+class Root(NamedTuple):
+    """What your model says about B positions."""
+
+    embedding: Any  # a tensor [B, ...], or tuples, lists and dicts of such; what step will get
+    prior_logits: Tensor | Proposal | SquashedGaussian  # [B, A] need not be normalised; any float type
+    value: Tensor  # [B] or [B, P] expected return of each player
+    to_play: Tensor | int = 0  # [B] mover, 0..P-1
+    legal: Tensor | None = None  # bool[B, A] True where legal; None: all actions
+
+
+class Step(NamedTuple):
+    """What your model says about R positions after an action each."""
+
+    embedding: Any  # as in Root
+    prior_logits: Tensor | Proposal | SquashedGaussian  # [R, A] of the position after the action
+    value: Tensor  # [R] or [R, P] of the position after the action
+    reward: Tensor | float = 0.0  # [R] or [R, P] on the way
+    discount: Tensor | float = 1.0  # [R] on the way; 0 where the episode ended
+    to_play: Tensor | int = 0  # [R] mover, 0..P-1; -1: nature, with log-probabilities as prior_logits
+    legal: Tensor | None = None  # bool[R, A]; none legal: an ending, which needs discount 0
+
+
+def two_player_value(value: Tensor, to_play: Tensor) -> Tensor:
+    """Turn the mover's value of a zero-sum game into both players'.
+
+    Args:
+        value: [R] from the mover's side.
+        to_play: [R] 0 or 1.
+    Returns:
+        [R, 2] value at the mover's place, its negative at the other.
+    """
+    mine = torch.where(to_play == 0, value, -value)
+    return torch.stack([mine, -mine], dim=-1)
+
+
+class Drawn(NamedTuple):
+    """A policy as the search takes it."""
+
+    logits: Tensor  # [R, A]
+    legal: Tensor | None = None  # bool[R, A]; None: all
+    actions: Tensor | None = None  # [R, A] or [R, A, D] where they were drawn
+
+
+def merge_draws(proposal: Proposal) -> Drawn:
+    """Merge equal draws of each row: the first stands for all, the others count as illegal.
+
+    Returns:
+        logits: log of beta_hat / beta * pi, up to a constant.
+    Raises:
+        ShapeError: one of the log-probabilities is missing.
+    Source: Sampled MuZero (Hubert et al. 2021), Section 3.
+    """
+    actions, policy, beta = proposal
+    if (policy is None) != (beta is None):
+        raise ShapeError("a Proposal needs both policy_log_prob and proposal_log_prob, or neither")
+    vectors = actions if actions.ndim == 3 else actions.unsqueeze(-1)
+    same = (vectors.unsqueeze(1) == vectors.unsqueeze(2)).all(-1)
+    first = ~same.tril(-1).any(-1)
+    if policy is None or beta is None:
+        return Drawn(same.sum(-1).float().log(), first, actions)
+    ratio = (policy.float() - beta.float()).unsqueeze(1)
+    return Drawn(torch.where(same, ratio, -torch.inf).logsumexp(-1), first, actions)
+
+
+def both(mask: Tensor | None, other: Tensor | None) -> Tensor | None:
+    """Give what two masks allow; None allows everything."""
+    if mask is None or other is None:
+        return other if mask is None else mask
+    return mask & other
+
+
+class TorchModel:
+    """A search `Model` made of your PyTorch functions.
+
+    Args:
+        model: anything with `root(observation) -> Root` and `step(embedding, action) -> Step`, a module for
+            instance, or the pair of functions. action is int64[R], or [R, D] vectors where actions are drawn.
+            Both run in inference mode; a module's own mode is left alone, so call `eval()` first.
+        policy: its num_simulations, num_leaves and num_samples are read.
+    """
+
+    def __init__(self, model: Any, policy: Policy) -> None:
+        pair = model if isinstance(model, tuple) else (model.root, model.step)
+        self._ask_root: Callable[[Any], Root] = pair[0]
+        self._ask_step: Callable[[Any, Tensor], Step] = pair[1]
+        self.num_nodes, self.num_leaves = policy.num_simulations + 1, policy.num_leaves
+        self.num_samples = policy.num_samples or DEFAULT_SAMPLES
+        self.num_trees = self.num_actions = self.num_players = 0  # B, A, P of the last roots
+        self.sampled_actions: NDArray[Any] | None = None  # [B, K] or [B, K, D] drawn at the roots
+        self._sizes: Any = None
+        self._roots: Outlet | None = None
+        self.roots = NO_ROOTS
+        self._embeddings: NodeRows | None = None
+        self._vectors: NodeRows | None = None
+        self._noise: Tensor | None = None  # [B * N + 1, K, D] what each node's actions are drawn with
+
+    @torch.inference_mode()
+    def observe(
+        self, observation: Any, legal: Any = None, rngs: Sequence[np.random.Generator] | None = None
+    ) -> Evaluation:
+        """Ask the model about the roots; buffers are kept where they fit.
+
+        Args:
+            observation: what your root function takes.
+            legal: bool[B, A] True where legal, beside the model's own mask; None: all.
+            rngs: one generator for each tree, needed where the model gives a distribution to draw from.
+        Raises:
+            ShapeError: an output has a wrong shape or kind, or rngs are needed.
+        """
+        found = self._ask_root(observation)
+        if not isinstance(found, Root):
+            raise ShapeError(f"root() gives a {type(found).__name__}; needs search.Root(embedding, ...)")
+        self.num_trees = len(found.value)
+        if isinstance(found.prior_logits, SquashedGaussian):
+            self._draw_noise(rngs, found.prior_logits.mean)
+        self._vectors = None if isinstance(found.prior_logits, Tensor) else self._vectors
+        drawn = self._draw(found.prior_logits, slice(0, -1, self.num_nodes))
+        self._allocate(drawn.logits.shape[-1], 1 if found.value.ndim == 1 else found.value.shape[1], found)
+        self._embeddings = self._plant("embedding", self._embeddings, found.embedding)
+        if drawn.actions is not None:
+            self._vectors = self._plant("drawn actions", self._vectors, drawn.actions)
+        self.sampled_actions = None if drawn.actions is None else drawn.actions.cpu().numpy().copy()
+        mask = both(found.legal, drawn.legal)
+        if legal is not None:
+            given = torch.as_tensor(np.asarray(legal), device=found.value.device)
+            mask = both(given, mask) if given.dtype == torch.bool else given
+        numbers = Numbers(drawn.logits, mask, found.value, 0.0, 1.0, found.to_play)
+        assert self._roots is not None
+        self.roots = self._roots.send(numbers)
+        return self.roots
+
+    def root(self) -> Evaluation:
+        """Give what the model said about the roots.
+
+        Raises:
+            ShapeError: nothing was observed.
+        """
+        if self._roots is None:
+            raise ShapeError("root() before observe(observation): there are no roots yet")
+        return self.roots
+
+    @torch.inference_mode()
+    def step(self, parent: I32, action: I32, node: I32) -> Evaluation:
+        """Evaluate the positions after the actions and keep their embeddings."""
+        return self._step(parent, action, node)
+
+    @torch.inference_mode()
+    def search_natively(self, search: BatchSearch) -> None:
+        """Run a search to its end without leaving inference mode."""
+        while not search.is_done:
+            search.expand(self._step(*search.select()))
+
+    def _step(self, parent: I32, action: I32, node: I32) -> Evaluation:
+        assert self._embeddings is not None
+        inlet = self._inlet
+        inlet.fetch(parent, action, node)
+        embedding = self._embeddings.read(inlet.parent)
+        chosen = inlet.action
+        if self._vectors is not None:
+            chosen = self._vectors.buffers[0].flatten(0, 1).index_select(0, inlet.vector)
+        found = self._ask_step(embedding, chosen)
+        if not isinstance(found, Step):
+            raise ShapeError(f"step() gives a {type(found).__name__}; needs search.Step(embedding, ...)")
+        after, logits, value, reward, discount, to_play, mask = found
+        self._embeddings.write(inlet.node, after)
+        if not isinstance(logits, Tensor) or self._vectors is not None:
+            logits, mask = self._keep_draws(logits, mask)
+        return self._outlet.send(Numbers(logits, mask, value, reward, discount, to_play))
+
+    def _keep_draws(
+        self, prior: Tensor | Proposal | SquashedGaussian, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Keep the actions that were drawn at the new nodes; give their logits and which are legal."""
+        drawn = self._draw(prior, self._inlet.node)
+        if drawn.actions is None or self._vectors is None:
+            raise ShapeError("one of root() and step() gives logits and the other drawn actions")
+        self._vectors.write(self._inlet.node, drawn.actions)
+        return drawn.logits, both(mask, drawn.legal)
+
+    def _draw(self, prior: Tensor | Proposal | SquashedGaussian, rows: Any) -> Drawn:
+        """Bring a policy to numbered actions; rows of the noise are those of the nodes."""
+        if isinstance(prior, Tensor):
+            return Drawn(prior)
+        if isinstance(prior, SquashedGaussian):
+            if self._noise is None:
+                raise ShapeError("step() gives a distribution where root() gave none")
+            prior = prior.propose(self._noise[rows])
+        return merge_draws(prior)
+
+    def _draw_noise(self, rngs: Sequence[np.random.Generator] | None, mean: Tensor) -> None:
+        """Draw what the actions of every node will be made of, one generator a tree."""
+        if rngs is None:
+            raise ShapeError("the model gives a distribution to draw actions from; give a seed")
+        size = (self.num_nodes, self.num_samples, mean.shape[1])
+        rows = [rngs[b].standard_normal(size, dtype=np.float32) for b in range(self.num_trees)]
+        rows.append(np.zeros((1, *size[1:]), np.float32))
+        self._noise = torch.from_numpy(np.concatenate(rows)).to(mean.device)
+
+    def _allocate(self, actions: int, players: int, found: Root) -> None:
+        """Make the buffers for a batch of another size."""
+        device = found.value.device
+        sizes = (self.num_trees, actions, players, device)
+        if sizes != self._sizes:
+            rows = self.num_trees * self.num_leaves
+            self._roots = Outlet(self.num_trees, actions, players, device)
+            self._outlet = Outlet(rows, actions, players, device)
+            self._inlet = Inlet(rows, self.num_leaves, self.num_nodes, actions, device)
+            self._sizes = sizes
+            self.num_actions, self.num_players = actions, players
+
+    def _plant(self, name: str, kept: NodeRows | None, template: Any) -> NodeRows:
+        """Write the roots' rows, into the old buffers where they fit."""
+        if kept is None or not kept.fits(template):
+            kept = NodeRows(name, template, self.num_trees, self.num_nodes)
+        kept.plant(template)
+        return kept
+
+
+def random_mlp(
+    width: int, actions: int, seed: int = 0
+) -> tuple[Callable[[Any], Root], Callable[[Any, Tensor], Step]]:
+    """Make the root and step functions of a learned model of random weights, to measure the search beside it.
+
+    Dynamics of two layers with latents brought to 0..1, and a hidden layer in each of the heads of policy,
+    value and reward.
+
+    Source: MuZero (Schrittwieser et al. 2020), Appendix G, with fully connected layers.
+    """
+    rng = torch.Generator().manual_seed(seed)
+
+    def layers(*sizes: int) -> nn.Sequential:
+        parts: list[nn.Module] = []
+        for before, after in pairwise(sizes):
+            layer = nn.Linear(before, after)
+            nn.init.normal_(layer.weight, std=before**-0.5, generator=rng)
+            nn.init.zeros_(layer.bias)
+            parts += [layer, nn.ReLU()]
+        return nn.Sequential(*parts[:-1])
+
+    def unit_range(latent: Tensor) -> Tensor:
+        low, high = latent.aminmax(dim=1, keepdim=True)
+        return (latent - low) / (high - low).clamp_min(1e-5)
+
+    dynamics = layers(width + actions, width, width)
+    policy, value, reward = (layers(width, width, size) for size in (actions, 1, 1))
+
+    def root(observation: Any) -> Root:
+        embedding = torch.as_tensor(observation)
+        return Root(embedding, policy(embedding), value(embedding))
+
+    def step(embedding: Any, action: Tensor) -> Step:
+        one_hot = nn.functional.one_hot(action, actions).to(embedding.dtype)
+        after = unit_range(dynamics(torch.cat([embedding, one_hot], dim=1)))
+        return Step(after, policy(after), value(after), reward(after), discount=0.99)
+
+    return root, step
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Let PyTorch compute in one thread for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

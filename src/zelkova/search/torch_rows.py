@@ -1,0 +1,242 @@
+"""Buffers between the search's arrays and a model's tensors.
+
+`NodeRows` keeps what a model gave for each node where it was made; `Inlet` brings node and action numbers to
+the device, `Outlet` brings numbers back, each in one transfer a simulation.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from zelkova.errors import ShapeError
+from zelkova.search.kernels.native import F32, I32, bind, kernel
+from zelkova.search.model import Evaluation
+
+
+class Numbers(NamedTuple):
+    """What the search reads of an answer of R rows, A actions and P players."""
+
+    prior_logits: Tensor  # [R, A]
+    legal: Tensor | None  # bool[R, A]; None: all legal
+    value: Tensor  # [R] or [R, P]
+    reward: Tensor | float
+    discount: Tensor | float
+    to_play: Tensor | int
+
+
+@kernel
+def address_rows(
+    parent: I32, action: I32, node: I32, num_leaves: int, num_nodes: int, width: int, out: NDArray[np.int64]
+) -> None:
+    """Turn a selection into rows of the buffers.
+
+    Args:
+        parent, action, node: [R] as in `Selection`.
+        num_leaves, num_nodes: of the search. width: K, vectors of a node.
+        out: int64[4, R] written: the parent's row, the child's, the action, the row of the action's vector.
+    """
+    spare = node.shape[0] // num_leaves * num_nodes
+    for r in range(node.shape[0]):
+        first = r // num_leaves * num_nodes
+        is_used = node[r] >= 0
+        before = first + parent[r] if is_used else first
+        chosen = action[r] if is_used else 0
+        out[0, r] = before
+        out[1, r] = first + node[r] if is_used else spare
+        out[2, r] = chosen
+        out[3, r] = before * width + chosen
+
+
+@kernel
+def take_rows(
+    logits: F32, legal: F32, movers: F32, has_legal: bool, has_movers: bool,
+    actions: I32, count: I32, prior_logits: F32, to_play: I32,
+) -> None:  # fmt: skip
+    """Write dense logits [R, A] as those of the legal actions alone, and movers as whole numbers."""
+    for r in range(logits.shape[0]):
+        n = 0
+        for a in range(logits.shape[1]):
+            if not has_legal or legal[r, a] != 0:
+                actions[r, n] = a
+                prior_logits[r, n] = logits[r, a]
+                n += 1
+        count[r] = n
+        if has_movers:
+            to_play[r] = np.int32(movers[r])
+
+
+def leaves_of(embedding: Any) -> list[Tensor]:
+    """List the tensors of an embedding.
+
+    Raises:
+        ShapeError: it holds something else.
+    """
+    if isinstance(embedding, Tensor):
+        return [embedding]
+    if isinstance(embedding, dict):
+        embedding = tuple(embedding.values())
+    if isinstance(embedding, tuple | list):
+        return [leaf for part in embedding for leaf in leaves_of(part)]
+    kind = type(embedding).__name__
+    raise ShapeError(f"the embedding holds a {kind}; give tensors, or tuples, lists and dicts of tensors")
+
+
+def rebuild(template: Any, leaves: Iterator[Tensor]) -> Any:
+    """Put tensors into the shape of an embedding."""
+    if isinstance(template, Tensor):
+        return next(leaves)
+    if isinstance(template, dict):
+        return {key: rebuild(part, leaves) for key, part in template.items()}
+    parts = [rebuild(part, leaves) for part in template]
+    return type(template)(*parts) if hasattr(template, "_fields") else type(template)(parts)
+
+
+class NodeRows:
+    """One row for each node of each tree, for every tensor of an embedding; the last row is spare."""
+
+    def __init__(self, name: str, template: Any, trees: int, num_nodes: int) -> None:
+        self.name, self.template, self.trees, self.num_nodes = name, template, trees, num_nodes
+        self.shapes = [(leaf.shape[1:], leaf.dtype, leaf.device) for leaf in leaves_of(template)]
+        self.buffers = [
+            torch.zeros((trees * num_nodes + 1, *shape), dtype=dtype, device=device)
+            for shape, dtype, device in self.shapes
+        ]
+
+    def fits(self, template: Any) -> bool:
+        """Whether the rows can hold the roots of another batch."""
+        leaves = leaves_of(template)
+        shapes = [(leaf.shape[1:], leaf.dtype, leaf.device) for leaf in leaves]
+        return shapes == self.shapes and all(len(leaf) == self.trees for leaf in leaves)
+
+    def plant(self, embedding: Any) -> None:
+        """Write the roots' rows and take over how the tensors are nested."""
+        self.template = embedding
+        for buffer, leaf in zip(self.buffers, leaves_of(embedding), strict=True):
+            buffer[: -1 : self.num_nodes] = leaf
+
+    def read(self, rows: Tensor) -> Any:
+        """Gather an embedding."""
+        found = [buffer.index_select(0, rows) for buffer in self.buffers]
+        return found[0] if isinstance(self.template, Tensor) else rebuild(self.template, iter(found))
+
+    def write(self, rows: Tensor, embedding: Any) -> None:
+        """Put an embedding into the rows.
+
+        Raises:
+            ShapeError: it has other tensors than the roots' embedding.
+        """
+        leaves = [embedding] if isinstance(embedding, Tensor) else leaves_of(embedding)
+        if len(leaves) != len(self.buffers):
+            raise ShapeError(
+                f"step() gives {self.name} of {len(leaves)} tensors; root() of {len(self.buffers)}"
+            )
+        for buffer, leaf, (shape, dtype, _) in zip(self.buffers, leaves, self.shapes, strict=True):
+            if leaf.shape[1:] != shape or len(leaf) != len(rows):
+                given, wanted = tuple(leaf.shape), (len(rows), *shape)
+                raise ShapeError(f"step() gives {self.name} of shape {given}; after root() it needs {wanted}")
+            buffer.index_copy_(0, rows, leaf if leaf.dtype == dtype else leaf.to(dtype))
+
+
+class Inlet:
+    """Where a selection of R rows comes to the device, as rows of `NodeRows`."""
+
+    def __init__(self, rows: int, num_leaves: int, num_nodes: int, width: int, device: torch.device) -> None:
+        is_cuda = device.type == "cuda"
+        self._host = torch.zeros((4, rows), dtype=torch.int64, pin_memory=is_cuda)
+        self._here = self._host if device.type == "cpu" else self._host.to(device)
+        self._sizes, self._out = (num_leaves, num_nodes, width), self._host.numpy()
+        blank = np.zeros(rows, np.int32)
+        self._address = bind(address_rows, blank, blank, blank, *self._sizes, self._out)
+        # int64[R] each: the rows to read and to write, the action, the row of its vector
+        self.parent, self.node, self.action, self.vector = self._here.unbind(0)
+
+    def fetch(self, parent: I32, action: I32, node: I32) -> None:
+        """Bring a selection over."""
+        self._address(parent, action, node, *self._sizes, self._out)
+        if self._here is not self._host:
+            self._here.copy_(self._host, non_blocking=True)
+
+
+class Outlet:
+    """Where R rows of answers leave the device: one packed tensor, and the `Evaluation` made of it."""
+
+    def __init__(self, rows: int, actions: int, players: int, device: torch.device) -> None:
+        shapes = {
+            "prior_logits": (rows, actions), "legal": (rows, actions), "value": (rows, players),
+            "reward": (rows, players), "discount": (rows,), "to_play": (rows,),
+        }  # fmt: skip
+        sizes = [math.prod(shape) for shape in shapes.values()]
+        self.is_cuda = device.type == "cuda"
+        self.packed = torch.zeros(sum(sizes), device=device)
+        is_here = device.type == "cpu"
+        self.host = self.packed if is_here else torch.zeros(sum(sizes), pin_memory=self.is_cuda)
+        self.slots = {
+            name: part.view(shape)
+            for (name, shape), part in zip(shapes.items(), torch.split(self.packed, sizes), strict=True)
+        }
+        # a single player's values may come without their dimension
+        names = ("value", "reward") if players == 1 else ()
+        self.columns = {name: self.slots[name][:, 0] for name in names}
+        self.arrays: dict[str, Any] = {
+            name: part.view(shape).numpy()
+            for (name, shape), part in zip(shapes.items(), torch.split(self.host, sizes), strict=True)
+        }
+        self.evaluation = Evaluation(
+            self.arrays["reward"], self.arrays["discount"], np.zeros((rows, actions), np.int32),
+            np.zeros(rows, np.int32), np.zeros((rows, actions), np.float32), self.arrays["value"],
+            np.zeros(rows, np.int32),
+        )  # fmt: skip
+        e = self.evaluation
+        self._rows = (self.arrays["prior_logits"], self.arrays["legal"], self.arrays["to_play"])
+        self._out = (e.actions, e.count, e.prior_logits, e.to_play)
+        self._take = bind(take_rows, *self._rows, False, False, *self._out)
+
+    def put(self, name: str, tensor: Tensor) -> None:
+        """Copy one output into its place.
+
+        Raises:
+            ShapeError: it has another shape, or a mask is not of bool.
+        """
+        slot = self.slots[name]
+        if tensor.shape != slot.shape:
+            slot = self.columns.get(name, slot)
+            if tensor.shape != slot.shape:
+                raise ShapeError(
+                    f"{name} has shape {tuple(tensor.shape)}; needs {tuple(self.slots[name].shape)}"
+                )
+        slot.copy_(tensor)
+
+    def send(self, found: Numbers) -> Evaluation:
+        """Bring an answer to the search.
+
+        Raises:
+            ShapeError: names the output.
+        """
+        logits, legal, value, reward, discount, to_play = found
+        has_movers = isinstance(to_play, Tensor)
+        self.put("prior_logits", logits)
+        self.put("value", value)
+        if legal is not None:
+            if legal.dtype != torch.bool:
+                raise ShapeError(f"legal has dtype {legal.dtype}; needs torch.bool, True where legal")
+            self.put("legal", legal)
+        for name, given in (("reward", reward), ("discount", discount), ("to_play", to_play)):
+            if isinstance(given, Tensor):
+                self.put(name, given)
+        if self.host is not self.packed:
+            self.host.copy_(self.packed, non_blocking=self.is_cuda)
+            if self.is_cuda:
+                torch.cuda.current_stream(self.packed.device).synchronize()
+        if not isinstance(reward, Tensor):
+            self.evaluation.reward.fill(reward)
+        if not isinstance(discount, Tensor):
+            self.evaluation.discount.fill(discount)
+        if not isinstance(to_play, Tensor):
+            self.evaluation.to_play.fill(to_play)
+        self._take(*self._rows, legal is not None, has_movers, *self._out)
+        return self.evaluation
