@@ -1,4 +1,4 @@
-"""Positions where nature moves: the contract and its refusals, draws by probability, the friendly position."""
+"""Positions where nature moves: the contract and what it refuses, draws, the friendly position."""
 
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from zelkova import games
 from zelkova.errors import GameError, IllegalActionError
 from zelkova.games.playout import draw_outcome, playouts
 
-PIG = """import numpy as np
+PIG = """import numba
+import numpy as np
 
 STATE = np.dtype(
     [("points", np.int32, (2,)), ("turn", np.int32), ("mover", np.int8), ("to_play", np.int8)], align=True
@@ -22,6 +23,11 @@ OBSERVATION_SHAPE = (3, 1, 1)
 RETURN_RANGE = (-1.0, 1.0)
 VIEW = "absolute"
 HAS_DRAWS = False
+
+
+@numba.njit
+def is_over(state):
+    return max(state["points"][0], state["points"][1]) >= 4
 
 
 def init(state, seed):
@@ -162,7 +168,6 @@ def test_outcomes_are_drawn_by_their_probabilities() -> None:
 
 
 def test_playouts_roll_as_the_probabilities_say(tmp_path: Path) -> None:
-    """One die, thrown once: the mean return of playouts is the expectation."""
     path = tmp_path / "mygame.py"
     path.write_text(PIG)
     game = games.load(str(path))

@@ -143,8 +143,8 @@ def _chance_entry(rules: AddressedRules, num_outcomes: int) -> Entry:
 def playout_entries(game: Game) -> list[Entry]:
     """List the random playouts as an exported function.
 
-    playouts(states uint64[n, words], n, counter uint64[1], actions int32[M], probs float32[C]) -> plies: plays
-    every state to its end in place; all but n are addresses, M holds outcomes too, C is 0 without chance.
+    playouts(states uint64[n, words], n, counter uint64[1], actions int32[M], probs float32[C]) -> plies:
+    plays every state to its end in place; all but n are addresses, M holds outcomes too.
 
     Args:
         game: whose rules are played.

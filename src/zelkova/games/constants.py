@@ -66,8 +66,8 @@ def _check_outcomes(source: str, given: Any, has_chance: bool) -> int:
     """Give the number of outcomes; a game without chance has none."""
     if has_chance and given is None:
         raise GameError(
-            f"{source}: constant NUM_OUTCOMES is missing; a game with chance(state, actions, probs) declares it:"
-            " outcomes are 0 to NUM_OUTCOMES - 1"
+            f"{source}: constant NUM_OUTCOMES is missing; a game with chance(state, actions, probs)"
+            " declares it: outcomes are 0 to NUM_OUTCOMES - 1"
         )
     if not has_chance and given is not None:
         raise GameError(

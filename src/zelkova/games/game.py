@@ -114,7 +114,7 @@ class Game:
         return np.zeros(self.max_edges, np.int32), np.zeros(self.num_outcomes, np.float32)
 
     def roll(self, states: NDArray[np.uint64], rng: np.random.Generator) -> None:
-        """Draw outcomes in place until nature is to move in no row; nothing is drawn for a game without chance.
+        """Draw outcomes in place until nature is to move in no row; without chance nothing is drawn.
 
         Args:
             states: [n, words], changed.
@@ -124,7 +124,7 @@ class Game:
             self.roll_with(states, rng.integers(2**63, size=len(states)).astype(np.uint64))
 
     def roll_with(self, states: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> None:
-        """Roll as `roll` does, each row by its own seed uint64[n], so that rows don't depend on each other."""
+        """Roll as `roll` does, each row by its own seed uint64[n], whatever stands beside it."""
         from zelkova.games.playout import roll_states
 
         if self.has_chance:
@@ -213,7 +213,7 @@ class Position:
         return np.zeros(0, np.int32) if self.is_chance else self._rules.legal_actions(self._state)
 
     def outcomes(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Give the numbers of the possible outcomes, ascending, and their probabilities; none but at chance."""
+        """Give the possible outcomes, ascending, and their probabilities; none where a player moves."""
         return self._rules.outcomes(self._state)
 
     def draw_outcome(self, rng: np.random.Generator) -> int:

@@ -83,7 +83,7 @@ def roll_states(step: Any, chance: Any, states: Any, counters: Any, actions: Any
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def list_moves(legal_actions: Any, chance: Any, address: Any, actions: Any, probs: Any) -> Any:
-    """Write a position's legal actions, or its outcomes where nature moves, into actions; give their number."""
+    """Write the legal actions, or the outcomes where nature moves, into actions; give their number."""
     if chance is not None:
         count = chance(address, actions, probs)
         if count > 0:

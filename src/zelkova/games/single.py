@@ -105,7 +105,7 @@ class Single:
         return out[: self._rules.legal_actions(state, out)]
 
     def outcomes(self, state: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Give the outcome numbers [n], ascending, and their probabilities [n]; none but where nature moves."""
+        """Give the possible outcomes [n], ascending, and their probabilities [n]; none at other positions."""
         most = self.game.num_outcomes
         actions, probs = np.empty(most, np.int32), np.empty(most, np.float32)
         count = self._rules.chance(state, actions, probs)

@@ -117,7 +117,7 @@ class AgentThinker:
 
         action = int(self._agent.act(position.state, None).action[0])
         game = position.game
-        root = read_branches(self._agent.search, [game.max_legal_actions] + [1] * MOST_THEN)
+        root = read_branches(self._agent.search, [game.max_edges] + [1] * MOST_THEN)
         candidates = tuple(
             Candidate(branch.action, branch.visits, _shares(game, branch), tuple(_main_line(branch)))
             for branch in root.children
@@ -155,6 +155,8 @@ def follow(
 ) -> list[str]:
     """Write a line of play: a move, what followed it in the search, then a new search a move.
 
+    Where nature moves, the search's line has its likeliest outcome; beyond it, one is drawn.
+
     Args:
         thinker: plays every seat where the search's own line has ended.
         position: where the line starts; left as it is.
@@ -166,7 +168,10 @@ def follow(
     moves: list[str] = []
     known = [candidate.action, *candidate.then]
     while len(moves) < length and not here.is_terminal:
-        action = known.pop(0) if known else thinker.think(here, rng).action
+        if known:
+            action = known.pop(0)
+        else:
+            action = here.draw_outcome(rng) if here.is_chance else thinker.think(here, rng).action
         moves.append(here.action_to_text(action))
         here.play(action)
     return moves

@@ -30,7 +30,8 @@ def draw_svg(game: Any, state: Any) -> str:
     board, cell = state["board"], 60
     side = len(board) * cell
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}" width="{side}" height="{side}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}" '
+        f'width="{side}" height="{side}">',
         f'<rect width="{side}" height="{side}" fill="{_FRAME}"/>',
     ]
     for row, tiles in enumerate(board.tolist()):

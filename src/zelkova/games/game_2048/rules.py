@@ -63,13 +63,9 @@ def symmetries(size):
     for board in (cells, cells.T):
         for turns in range(4):
             turned = np.rot90(board, turns)
-            sides = (
-                (1, 0, 0, 0),
-                (0, 0, 0, 1),
-                (0, 0, 1, 0),
-                (0, 1, 0, 0),
-            )  # from (row, column) to (row, column)
-            actions = [ways[int(turned[c, d]) - int(turned[a, b])] for a, b, c, d in sides]
+            corner = int(turned[0, 0])
+            down, right = ways[int(turned[1, 0]) - corner], ways[int(turned[0, 1]) - corner]
+            actions = [(down + 2) % 4, right, down, (right + 2) % 4]
             outcomes = 2 * turned.reshape(-1, 1) + np.arange(2)
             maps.append((turned.ravel(), np.array(actions, np.int32), outcomes.ravel().astype(np.int32)))
     return maps
