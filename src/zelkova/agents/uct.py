@@ -128,6 +128,42 @@ def _read_returns(returns: Any, address: Any, tree: Any, middle: Any, half: Any)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _add_leaf(
+    step: Any,
+    legal_actions: Any,
+    is_terminal: Any,
+    returns: Any,
+    chance: Any,
+    tree: Any,
+    node: Any,
+    edge: Any,
+    leaf: Any,
+    scale: Any,
+) -> Any:
+    """Put a new node behind an edge, play a rollout from it and read its returns; -1 where it doesn't end."""
+    base = np.intp(tree.states.ctypes.data)
+    stride = tree.states.shape[1] * 8
+    rollout = len(tree.states) - 1
+    tree.edge_child[edge] = leaf
+    tree.states[leaf] = tree.states[node]
+    address = base + leaf * stride
+    step(address, np.int64(tree.edge_action[edge]))
+    tree.terminal[leaf] = is_terminal(address)
+    tree.visits[leaf] = 1
+    tree.num_edges[leaf] = 0
+    if not tree.terminal[leaf]:
+        tree.states[rollout] = tree.states[leaf]
+        address = base + rollout * stride
+        plies = playout(
+            step, legal_actions, is_terminal, chance, address, tree.counter, tree.actions, tree.probs
+        )
+        if plies < 0:
+            return -1
+    _read_returns(returns, address, tree, scale[0], scale[1])
+    return 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _search(
     step: Any,
     legal_actions: Any,
@@ -146,13 +182,12 @@ def _search(
     """
     base = np.intp(tree.states.ctypes.data)
     stride = tree.states.shape[1] * 8
-    rollout = len(tree.states) - 1
     tree.visits[0] = 0
     tree.terminal[0] = False
     edges_used = _expand(legal_actions, chance, base, tree, 0, np.int64(0))
     if edges_used < 0:
         return -1
-    for simulation in range(1, rollout):
+    for simulation in range(1, len(tree.states) - 1):
         node = np.int64(0)
         depth = 0
         edge = np.int64(-1)
@@ -182,23 +217,22 @@ def _search(
                 edge = np.int64(_try_new_edge(tree, node))
             tree.path_edge[depth] = edge
             depth += 1
-            leaf = np.int64(simulation)
-            tree.edge_child[edge] = leaf
-            tree.states[leaf] = tree.states[node]
-            address = base + leaf * stride
-            step(address, np.int64(tree.edge_action[edge]))
-            tree.terminal[leaf] = is_terminal(address)
-            tree.visits[leaf] = 1
-            tree.num_edges[leaf] = 0
-            if not tree.terminal[leaf]:
-                tree.states[rollout] = tree.states[leaf]
-                address = base + rollout * stride
-                plies = playout(
-                    step, legal_actions, is_terminal, chance, address, tree.counter, tree.actions, tree.probs
+            if (
+                _add_leaf(
+                    step,
+                    legal_actions,
+                    is_terminal,
+                    returns,
+                    chance,
+                    tree,
+                    node,
+                    edge,
+                    np.int64(simulation),
+                    scale,
                 )
-                if plies < 0:
-                    return -1
-            _read_returns(returns, address, tree, scale[0], scale[1])
+                < 0
+            ):
+                return -1
         _backup(chance, tree, movers, depth)
     return 0
 

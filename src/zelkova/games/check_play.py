@@ -331,13 +331,10 @@ class Checker:
         planes, returns = np.zeros(game.observation_shape, np.float32), np.zeros(game.num_players, np.float32)
         chance: tuple[Any, ...] = self.game.new_scratch()
         is_chance = int(before["to_play"]) < 0
-        for function, rest in (
-            ("is_terminal", ()),
-            *((("chance", chance),) if self.game.has_chance else ()),
-            *(() if is_chance else (("legal_actions", (out,)),)),
-            ("observe", (planes,)),
-            ("returns", (returns,)),
-        ):
+        asked: list[tuple[str, tuple[Any, ...]]] = [("is_terminal", ())]
+        asked += [("chance", chance)] if self.game.has_chance else []
+        asked += [] if is_chance else [("legal_actions", (out,))]
+        for function, rest in [*asked, ("observe", (planes,)), ("returns", (returns,))]:
             row = state.copy()
             self.call(function, row, *rest)
             if same_fields(before, fields_of(game, row)) is not None:

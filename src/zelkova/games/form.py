@@ -109,7 +109,8 @@ def _read_symmetries(
         maps, outcome_maps = [], []
         for cells, actions, *outcomes in given:
             maps.append((np.asarray(cells, np.int32), np.asarray(actions, np.int32)))
-            outcome_maps.append(np.asarray(*outcomes or [np.arange(num_outcomes)], np.int32))
+            (turned,) = outcomes or (np.arange(num_outcomes),)
+            outcome_maps.append(np.asarray(turned, np.int32))
         if not maps:
             raise ValueError("it is empty, and not even has the identity")
         return tuple(maps), tuple(outcome_maps)
