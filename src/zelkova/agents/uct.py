@@ -127,7 +127,7 @@ def _read_returns(returns: Any, address: Any, tree: Any, middle: Any, half: Any)
         tree.scaled[player] = (np.float64(tree.returns[player]) - middle) / half
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)  # type: ignore[untyped-decorator]
 def _add_leaf(
     step: Any,
     legal_actions: Any,
@@ -140,7 +140,10 @@ def _add_leaf(
     leaf: Any,
     scale: Any,
 ) -> Any:
-    """Put a new node behind an edge, play a rollout from it and read its returns; -1 where it doesn't end."""
+    """Put a new node behind an edge, play a rollout from it and read its returns; False where it doesn't end.
+
+    Inlined: a call would push every field of the tree's arrays.
+    """
     base = np.intp(tree.states.ctypes.data)
     stride = tree.states.shape[1] * 8
     rollout = len(tree.states) - 1
@@ -158,9 +161,9 @@ def _add_leaf(
             step, legal_actions, is_terminal, chance, address, tree.counter, tree.actions, tree.probs
         )
         if plies < 0:
-            return -1
+            return False
     _read_returns(returns, address, tree, scale[0], scale[1])
-    return 0
+    return True
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -217,20 +220,8 @@ def _search(
                 edge = np.int64(_try_new_edge(tree, node))
             tree.path_edge[depth] = edge
             depth += 1
-            if (
-                _add_leaf(
-                    step,
-                    legal_actions,
-                    is_terminal,
-                    returns,
-                    chance,
-                    tree,
-                    node,
-                    edge,
-                    np.int64(simulation),
-                    scale,
-                )
-                < 0
+            if not _add_leaf(
+                step, legal_actions, is_terminal, returns, chance, tree, node, edge, simulation, scale
             ):
                 return -1
         _backup(chance, tree, movers, depth)
