@@ -212,11 +212,11 @@ def playout_work(game: Game) -> Callable[[], int]:
     rules = game.native
     fresh = game.initial_states(np.arange(PLAYOUT_BATCH, dtype=np.uint64))
     states, counter = fresh.copy(), np.zeros(1, np.uint64)
-    actions = np.zeros(game.max_legal_actions, np.int32)
+    actions, probs = game.new_scratch()
 
     def work() -> int:
         states[:] = fresh
-        return int(playouts(rules.step, rules.legal_actions, rules.is_terminal, states, counter, actions))
+        return int(playouts(*rules.moving, states, counter, actions, probs))
 
     work()
     return work

@@ -71,10 +71,8 @@ class PlainModel:
 
     def answer(self, state: Words) -> tuple[F32, F32]:
         if self.evaluation == "rollouts":
-            rules, actions = self.game.native, np.empty(self.most, np.int32)
-            playout(
-                rules.step, rules.legal_actions, rules.is_terminal, state.ctypes.data, self.counter, actions
-            )
+            scratch = self.game.new_scratch()
+            playout(*self.game.native.moving, state.ctypes.data, self.counter, *scratch)
             return np.zeros(self.game.num_actions, np.float32), self.single.returns(state)
         total = 0
         for value in self.single.observe(state).ravel():

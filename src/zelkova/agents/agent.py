@@ -41,9 +41,9 @@ class Agent:
         Raises:
             ConfigError: the trees are more than the machine can hold.
         """
-        node = NODE_BYTES + 8 * game.words + 8 * game.max_legal_actions + 16 * game.num_players
+        node = NODE_BYTES + 8 * game.words + 8 * game.max_edges + 16 * game.num_players
         require_memory(
-            batch * config.num_simulations * node + cache * 4 * game.max_legal_actions,
+            batch * config.num_simulations * node + cache * 4 * game.max_edges,
             f"a search of {batch} trees with {config.num_simulations} simulations and a cache of {cache}",
         )
         self.game, self.config, self.batch = game, config, batch
@@ -53,7 +53,7 @@ class Agent:
         self.search = BatchSearch(
             config,
             num_trees=batch,
-            max_actions=game.max_legal_actions,
+            max_actions=game.max_edges,
             num_players=game.num_players,
             q_range=game.return_range,
             num_leaves=num_leaves,
@@ -63,11 +63,11 @@ class Agent:
         """Search from exactly B positions.
 
         Args:
-            states: [B, words], not at an ending.
+            states: [B, words], not at an ending and not where nature moves.
             rng: draws the root noise; None searches without.
         """
         self.model.place(states)
-        most = self.game.max_legal_actions
+        most = self.game.max_edges
         noise = None if rng is None else lambda count: draw_noise(self.config, count, most, rng)
         return run(self.search, self.model, noise)
 
@@ -75,7 +75,7 @@ class Agent:
         """Search from any number of positions, B at a time.
 
         Args:
-            states: [n, words], not at an ending.
+            states: [n, words], not at an ending and not where nature moves.
             rng: draws the root noise; None searches without, as evaluation does.
         Returns:
             A result of n rows.

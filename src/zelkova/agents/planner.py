@@ -114,10 +114,10 @@ class Planner:
                 f"planner.room = {room} is below search.num_simulations = {config.num_simulations};"
                 " next: a larger room"
             )
-        node = NODE_BYTES + 8 * game.words + 8 * game.max_legal_actions + 16 * game.num_players
+        node = NODE_BYTES + 8 * game.words + 8 * game.max_edges + 16 * game.num_players
         cache = self.options.cache
         require_memory(
-            room * node + cache * 4 * game.max_legal_actions,
+            room * node + cache * 4 * game.max_edges,
             f"a planner with room for {room} simulations and a cache of {cache}",
         )
         leaves = self.options.num_leaves
@@ -125,7 +125,7 @@ class Planner:
         self._search = BatchSearch(
             dataclasses.replace(config, num_simulations=room),
             num_trees=1,
-            max_actions=game.max_legal_actions,
+            max_actions=game.max_edges,
             num_players=game.num_players,
             q_range=game.return_range,
             num_leaves=leaves,
@@ -343,7 +343,7 @@ class Planner:
         if self._rng is None:
             return None
         counts = np.array([count], np.int32)
-        noise = draw_noise(self.config, counts, self.game.max_legal_actions, self._rng)
+        noise = draw_noise(self.config, counts, self.game.max_edges, self._rng)
         return np.ascontiguousarray(noise[0], np.float32)
 
     def _keep(self) -> None:

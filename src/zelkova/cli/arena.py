@@ -132,9 +132,12 @@ def describe_match(result: "MatchResult", plies: int) -> list[str]:
         f"openings of 0 to {plies} plies, {result.plies.mean():.1f} plies on average",
         f"  score {result.score:.1%} (95 %: {low:.1%} to {high:.1%}{even})",
         f"  Elo {result.elo:+.0f} (95 %: {elo_low:+.0f} to {elo_high:+.0f})",
-        "  seat   wins  draws  losses",
     ]
-    for seat in [*range(result.num_players), None]:
+    if result.is_apart:
+        means = zip(result.names, result.returns.mean(axis=0), strict=True)
+        lines.append("  mean return: " + ", ".join(f"{name} {mean:.4g}" for name, mean in means))
+    lines.append("  seat   wins  draws  losses")
+    for seat in [None] if result.is_apart else [*range(result.num_players), None]:
         wins, draws, losses = result.tally(seat)
         name = "all" if seat is None else str(seat + 1)
         lines.append(f"  {name:>4}  {wins:5}  {draws:5}  {losses:6}")

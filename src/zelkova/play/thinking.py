@@ -148,7 +148,7 @@ class AgentThinker:
             Candidate(line.actions[0], line.visits, _shares(game, line.value), line.actions[1:])
             for line in answer.lines
         )
-        return Thought(answer.action, _shares(game, answer.result.value[0]), candidates)
+        return Thought(answer.action, _shares(game, answer.result.improved_value[0]), candidates)
 
 
 def planner_options(num_simulations: int, num_leaves: int) -> "PlannerConfig":
@@ -195,6 +195,8 @@ def follow(
 ) -> list[str]:
     """Write a line of play: a move, what followed it in the search, then a new search a move.
 
+    Where nature moves, the search's line has its likeliest outcome; beyond it, one is drawn.
+
     Args:
         thinker: plays every seat where the search's own line has ended.
         position: where the line starts; left as it is.
@@ -206,7 +208,10 @@ def follow(
     moves: list[str] = []
     known = [candidate.action, *candidate.then]
     while len(moves) < length and not here.is_terminal:
-        action = known.pop(0) if known else thinker.think(here, rng).action
+        if known:
+            action = known.pop(0)
+        else:
+            action = here.draw_outcome(rng) if here.is_chance else thinker.think(here, rng).action
         moves.append(here.action_to_text(action))
         here.play(action)
     return moves

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import LARGEST_SEED, ConfigError
-from zelkova.search.batch import BatchSearch, draw_noise, run
+from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
+from zelkova.search.draws import draw_noise
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation, SearchResult
 from zelkova.search.policies import Gumbel, Policy, Puct, as_policy
