@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zelkova.search import BatchSearch, SearchConfig, draw_noise, run
-from zelkova.search.table_model import TableModel, Tables
+from zelkova.search.models.table_model import TableModel, Tables
 
 SIMULATIONS = (1, 2, 4, 8, 16, 32)
 POLICIES: dict[str, dict[str, Any]] = {

@@ -29,7 +29,7 @@ from zelkova.games import Game
 from zelkova.games.playout import playouts
 from zelkova.networks.inference import make_engine
 from zelkova.networks.speed import SpeedConfig, measure_engines, random_network, run_side_by_side
-from zelkova.search.table_model import SPEED_ROWS, random_tables, tree_speed
+from zelkova.search.models.table_model import SPEED_ROWS, random_tables, tree_speed
 from zelkova.selfplay.selfplay import SelfPlay
 
 Params = dict[str, Any]

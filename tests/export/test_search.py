@@ -18,7 +18,7 @@ from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation
-from zelkova.search.table_model import blank_evaluation
+from zelkova.search.models.table_model import blank_evaluation
 
 Words = NDArray[np.uint64]
 PUCT = SearchConfig(policy="puct", num_simulations=100)

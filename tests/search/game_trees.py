@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from zelkova.search.table_model import Tables
+from zelkova.search.models.table_model import Tables
 
 
 def random_tree(rng: np.random.Generator, depth: int, width: int, players: int) -> Tables:

@@ -11,13 +11,13 @@ from tests.search.golden_cases import GOLDEN
 
 from zelkova.search import BatchSearch, SearchConfig, run
 from zelkova.search.draws import visit_weights
-from zelkova.search.kernels.gumbel import choose_full, halving_visits, improved_policy, most_visited_candidate
-from zelkova.search.kernels.puct import first_play_value, puct_range, running_mean_q
-from zelkova.search.kernels.qtransforms import completed_q, fixed_range, mixed_value, soft_range, tree_range
 from zelkova.search.kernels.simulate import descend
 from zelkova.search.kernels.tree import FULL, GUMBEL, open_edge, refresh_q
 from zelkova.search.memory import explore_table
-from zelkova.search.table_model import TableModel, Tables
+from zelkova.search.models.table_model import TableModel, Tables
+from zelkova.search.rules.gumbel import choose_full, halving_visits, improved_policy, most_visited_candidate
+from zelkova.search.rules.puct import first_play_value, puct_range, running_mean_q
+from zelkova.search.rules.qtransforms import completed_q, fixed_range, mixed_value, soft_range, tree_range
 
 F = np.float32
 

@@ -7,8 +7,8 @@ import pytest
 
 from zelkova.errors import ConfigError
 from zelkova.search import BatchSearch, SearchConfig, run
+from zelkova.search.models.table_model import TableModel, Tables
 from zelkova.search.mvc import Spread, evaluate_by_variance, variance_scores, weigh
-from zelkova.search.table_model import TableModel, Tables
 
 F = np.float32
 GAMMA = 0.997

@@ -9,8 +9,8 @@ from tests.search.game_trees import random_tree
 from tests.search.slow_search import random_game
 
 from zelkova.search import BatchSearch, SearchConfig, run
-from zelkova.search.kernels.puct import choose_puct
-from zelkova.search.table_model import TableModel, Tables
+from zelkova.search.models.table_model import TableModel, Tables
+from zelkova.search.rules.puct import choose_puct
 
 F = np.float32
 

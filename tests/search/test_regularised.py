@@ -7,10 +7,10 @@ import pytest
 from tests.search.test_facts import bandit, node_with
 
 from zelkova.search import BatchSearch, SearchConfig, run
-from zelkova.search.kernels.gumbel import improved_policy
-from zelkova.search.kernels.qtransforms import penalty
 from zelkova.search.kernels.tree import MPO
-from zelkova.search.table_model import TableModel
+from zelkova.search.models.table_model import TableModel
+from zelkova.search.rules.gumbel import improved_policy
+from zelkova.search.rules.qtransforms import penalty
 
 PRIOR, VALUE = [0.5, 0.3, 0.2], [0.0, 0.0, 1.0]
 

@@ -8,10 +8,10 @@ import pytest
 from tests.search.slow_search import Node, Slow, random_game
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
-from zelkova.search import BatchSearch, SearchConfig, batch, draw_noise, table_model
+from zelkova.search import BatchSearch, SearchConfig, batch, draw_noise
 from zelkova.search.batch import run_until
-from zelkova.search.kernels import gumbel, native, puct, qtransforms, reuse, simulate, tree
-from zelkova.search.table_model import TableModel, Tables, blank_evaluation, random_tables
+from zelkova.search.kernels import reuse
+from zelkova.search.models.table_model import TableModel, Tables, blank_evaluation, random_tables
 from zelkova.search.view.branches import find_child, read_priors
 
 
@@ -219,7 +219,7 @@ def test_compiled_is_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
         return subtree(search, 0)
 
     compiled = keep_and_go_on()
-    for module in (native, qtransforms, tree, puct, gumbel, simulate, reuse, table_model, batch):
+    for module in (*KERNELS, reuse):
         for name, value in list(vars(module).items()):
             if hasattr(value, "py_func"):
                 monkeypatch.setattr(module, name, value.py_func)

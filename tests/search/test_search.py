@@ -9,7 +9,7 @@ from tests.search.slow_search import random_game
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search import BatchSearch, Model, SearchConfig, draw_noise, run
-from zelkova.search.table_model import (
+from zelkova.search.models.table_model import (
     SPEED_ROWS,
     Stepwise,
     TableModel,

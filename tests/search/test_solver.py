@@ -8,7 +8,7 @@ from tests.search.game_trees import proven_winner, random_tree
 
 from zelkova.search import BatchSearch, SearchConfig, run
 from zelkova.search.kernels.tree import EXACT, OPEN, UNPROVEN
-from zelkova.search.table_model import Stepwise, TableModel, Tables
+from zelkova.search.models.table_model import Stepwise, TableModel, Tables
 
 F = np.float32
 

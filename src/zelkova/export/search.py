@@ -33,7 +33,7 @@ from zelkova.search.kernels.answer import read_roots
 from zelkova.search.kernels.simulate import plant_roots, select_leaves, settle_leaves
 from zelkova.search.kernels.tree import Answer, Rows
 from zelkova.search.model import Selection
-from zelkova.search.table_model import blank_evaluation
+from zelkova.search.models.table_model import blank_evaluation
 
 _KERNELS: Any = (plant_roots, select_leaves, settle_leaves, read_roots)
 CONSTANTS = ("forest.settings", "forest.explore", "forest.halving")

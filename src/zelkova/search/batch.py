@@ -12,7 +12,6 @@ from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search.config import SearchConfig
 from zelkova.search.draws import draw_by_visits
 from zelkova.search.kernels.answer import read_roots
-from zelkova.search.kernels.gumbel import halving_table
 from zelkova.search.kernels.native import F32, I32, bind
 from zelkova.search.kernels.reuse import keep_subtree
 from zelkova.search.kernels.simulate import (
@@ -34,6 +33,7 @@ from zelkova.search.model import (
     check_array,
     check_evaluation,
 )
+from zelkova.search.rules.gumbel import halving_table
 
 
 class BatchSearch:

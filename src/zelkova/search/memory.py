@@ -6,8 +6,8 @@ import numpy as np
 
 from zelkova.search.config import CHOICES, SearchConfig
 from zelkova.search.kernels import tree
-from zelkova.search.kernels.gumbel import halving_table
 from zelkova.search.kernels.native import F32
+from zelkova.search.rules.gumbel import halving_table
 
 RULES = {"puct": tree.PUCT, "gumbel": tree.GUMBEL, "full": tree.FULL, "trpo": tree.TRPO, "mpo": tree.MPO}
 

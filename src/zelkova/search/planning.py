@@ -18,8 +18,8 @@ from zelkova.search.config import SearchConfig
 from zelkova.search.draws import draw_noise
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation, SearchResult
+from zelkova.search.models.sampled import SampledModel
 from zelkova.search.policies import Gumbel, Policy, Puct, as_policy
-from zelkova.search.sampled import SampledModel
 
 Seed = int | Sequence[int] | np.random.Generator
 TINY = 1e-300  # keeps a draw of nothing but zeros a distribution
@@ -116,7 +116,7 @@ class Searcher:
     """
 
     def __init__(self, model: Any, policy: Policy | SearchConfig) -> None:
-        from zelkova.search.torch_model import TorchModel  # PyTorch is imported only when it is used
+        from zelkova.search.models.torch_model import TorchModel  # PyTorch is imported only when it is used
 
         self.policy = as_policy(policy)
         self.model = TorchModel(model, self.policy)
@@ -255,7 +255,7 @@ def overhead_share(policy: str, seconds: float = 1.0, width: int = 64) -> dict[s
     Returns:
         A record for `zelkova bench search`.
     """
-    from zelkova.search.torch_model import random_mlp, single_thread
+    from zelkova.search.models.torch_model import random_mlp, single_thread
 
     trees, simulations, actions = OVERHEAD_SIZES
     inside = 0.0

@@ -11,7 +11,7 @@ import pytest
 from zelkova.errors import SearchError
 from zelkova.search import BatchSearch, SearchConfig, draw_noise, run
 from zelkova.search.batch import run_until
-from zelkova.search.table_model import TableModel, Tables, random_tables
+from zelkova.search.models.table_model import TableModel, Tables, random_tables
 from zelkova.search.view import Explanation, TreeView, explain
 from zelkova.search.view.branches import read_branches, read_priors
 from zelkova.search.view.text import LONGEST_NAME

@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from zelkova.search.kernels.gumbel import improved_policy, most_visited_candidate, standing_candidate
 from zelkova.search.kernels.native import F32, F64, I32, ONE, ZERO, best_in_row, inlined, kernel, softmax_row
-from zelkova.search.kernels.puct import most_visited
-from zelkova.search.kernels.regularised import trpo_policy
-from zelkova.search.kernels.solver import best_proven, is_lost
 from zelkova.search.kernels.tree import (
     ACTED,
     DENSE,
@@ -20,6 +16,10 @@ from zelkova.search.kernels.tree import (
     Records,
     proven_q,
 )
+from zelkova.search.rules.gumbel import improved_policy, most_visited_candidate, standing_candidate
+from zelkova.search.rules.proven import best_proven, is_lost
+from zelkova.search.rules.puct import most_visited
+from zelkova.search.rules.regularised import trpo_policy
 
 
 @inlined

@@ -6,11 +6,6 @@ Those on one tree (`descend`, `gather_leaf`, `settle_leaf`) are for native loops
 
 import numpy as np
 
-from zelkova.search.kernels.gumbel import (
-    choose_full,
-    choose_halving,
-    open_candidates,
-)
 from zelkova.search.kernels.native import (
     F32,
     F64,
@@ -23,14 +18,6 @@ from zelkova.search.kernels.native import (
     kernel,
     softmax_row,
 )
-from zelkova.search.kernels.puct import (
-    FPU_MEAN_Q,
-    choose_outcome,
-    choose_puct,
-    running_mean_q,
-)
-from zelkova.search.kernels.regularised import choose_trpo
-from zelkova.search.kernels.solver import prove_upwards
 from zelkova.search.kernels.tree import (
     BAD_NOISE,
     CHANCE,
@@ -51,6 +38,19 @@ from zelkova.search.kernels.tree import (
     new_node,
     open_best,
 )
+from zelkova.search.rules.gumbel import (
+    choose_full,
+    choose_halving,
+    open_candidates,
+)
+from zelkova.search.rules.proven import prove_upwards
+from zelkova.search.rules.puct import (
+    FPU_MEAN_Q,
+    choose_outcome,
+    choose_puct,
+    running_mean_q,
+)
+from zelkova.search.rules.regularised import choose_trpo
 
 NEW, AGAIN, DUPLICATE, FINISHED = 0, 1, 2, 3
 NOISE_SLACK = np.float32(1e-3)

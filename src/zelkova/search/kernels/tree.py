@@ -51,7 +51,7 @@ NODE = np.dtype(  # 64 bytes: one cache line
         ("parent", np.int32),  # parent node, -1 at the root
         ("parent_kid", np.int32),  # its place among the parent's kids
         ("to_play", np.int16),  # mover, 0..P-1; CHANCE: nature moves
-        ("proven", np.int8),  # UNPROVEN, EXACT or OPEN; see solver.py
+        ("proven", np.int8),  # UNPROVEN, EXACT or OPEN; see rules/proven.py
         ("is_ready", np.int8),  # 1 once the last three fields hold; DENSE: the slice holds probabilities
         ("discount", np.float32),  # on the edge into the node
         ("best_weight", np.float32),  # of the best unvisited edge: probability (puct) or logit (full)

@@ -6,8 +6,8 @@ from html import escape
 import numpy as np
 
 from zelkova.search.batch import BatchSearch
-from zelkova.search.kernels.puct import first_play_value, puct_range, running_mean_q
 from zelkova.search.model import Model
+from zelkova.search.rules.puct import first_play_value, puct_range, running_mean_q
 from zelkova.search.view.branches import read_priors
 from zelkova.search.view.replay import Phase, read_scores, replay_halving
 from zelkova.search.view.text import Names, html_table, name_of, show_table

@@ -12,10 +12,10 @@ import numpy as np
 
 from zelkova.errors import SearchError
 from zelkova.search.batch import BatchSearch, run_until
-from zelkova.search.kernels.gumbel import halving_phases
 from zelkova.search.kernels.native import F32, I32
-from zelkova.search.kernels.qtransforms import completed_q
 from zelkova.search.model import Model
+from zelkova.search.rules.gumbel import halving_phases
+from zelkova.search.rules.qtransforms import completed_q
 
 
 @dataclass(frozen=True, eq=False)

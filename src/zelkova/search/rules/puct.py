@@ -3,9 +3,9 @@
 import numpy as np
 
 from zelkova.search.kernels.native import ONE, ZERO, best_in_row, exp32, exp_sum, inlined
-from zelkova.search.kernels.qtransforms import fixed_range, soft_range, tree_range
-from zelkova.search.kernels.solver import is_lost
 from zelkova.search.kernels.tree import DENSE, FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
+from zelkova.search.rules.proven import is_lost
+from zelkova.search.rules.qtransforms import fixed_range, soft_range, tree_range
 
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION, FPU_MEAN_Q, FPU_LOSS = 0, 1, 2, 3, 4
 

@@ -16,9 +16,9 @@ from zelkova.search.kernels.native import (
     inlined,
     pairwise_sum,
 )
-from zelkova.search.kernels.qtransforms import completed_q
-from zelkova.search.kernels.solver import is_lost
 from zelkova.search.kernels.tree import GUMBEL, NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
+from zelkova.search.rules.proven import is_lost
+from zelkova.search.rules.qtransforms import completed_q
 
 MOST_VISITS = 2**31 - 1
 

@@ -11,11 +11,11 @@ Source: MCTS as regularized policy optimization (Grill et al. 2020).
 
 import numpy as np
 
-from zelkova.search.kernels.gumbel import prepare_full
 from zelkova.search.kernels.native import F32, ONE, ZERO, exp32, inlined
-from zelkova.search.kernels.qtransforms import completed_q, penalty
-from zelkova.search.kernels.solver import is_lost
 from zelkova.search.kernels.tree import TRPO, UNKNOWN, VISITED, Forest
+from zelkova.search.rules.gumbel import prepare_full
+from zelkova.search.rules.proven import is_lost
+from zelkova.search.rules.qtransforms import completed_q, penalty
 
 HALVINGS = 48  # of the interval of alpha; float64 has no more to give
 
