@@ -26,6 +26,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "gumbel, raw value": {"policy": "gumbel", "completion": "raw"},
     "puct": {"policy": "puct"},
     "puct, dirichlet": {"policy": "puct"},
+    "replacement": {"policy": "gumbel", "candidates": "replacement"},
     "trpo": {"policy": "trpo"},
     "mpo": {"policy": "mpo"},
     "trpo, not completed": {"policy": "trpo", "completion": "raw"},

@@ -8,10 +8,10 @@ import pytest
 from tests.search.slow_search import Node, Slow, random_game
 
 from zelkova.search import BatchSearch, SearchConfig, batch, draw_noise, run
-from zelkova.search.kernels import native, simulate, tree
+from zelkova.search.kernels import answer, native, simulate, tree
 from zelkova.search.models import table_model
 from zelkova.search.models.table_model import Stepwise, TableModel
-from zelkova.search.rules import gumbel, puct, qtransforms
+from zelkova.search.rules import gumbel, proven, puct, qtransforms, regularised
 
 PUCT: list[dict[str, Any]] = [
     {"policy": "puct", "rescale": rescale, "fpu": fpu}

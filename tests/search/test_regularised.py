@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.search.test_facts import bandit, node_with
 
-from zelkova.search import BatchSearch, SearchConfig, run
+from zelkova.search import BatchSearch, SearchConfig, draw_noise, run
 from zelkova.search.kernels.tree import MPO
 from zelkova.search.models.table_model import TableModel
 from zelkova.search.rules.gumbel import improved_policy
@@ -113,3 +113,16 @@ def test_simple_loss_target_is_the_acted_move() -> None:
     found = run(BatchSearch(config, 1, 3, 1), TableModel(bandit(PRIOR, VALUE), np.zeros(1, np.int32), 9))
     assert found.action_weights[0].tolist() == [0, 0, 1]
     assert found.improved_value[0, 0] == 1
+
+
+def test_replacement_draws_its_candidates_g7() -> None:
+    """Two draws with replacement of Example 1 find the good action with probability 1 - .8 ** 2 = .36."""
+    config = SearchConfig(num_simulations=2, max_considered=2, candidates="replacement", c_scale=1e4)
+    trees = 20_000
+    search = BatchSearch(config, trees, 3, 1, (0.0, 1.0))
+    noise = draw_noise(config, np.full(trees, 3, np.int32), 3, np.random.default_rng(0))
+    found = run(search, TableModel(bandit(PRIOR, VALUE), np.zeros(trees, np.int32), 3), noise)
+    assert (found.action == 2).mean() == pytest.approx(0.36, abs=0.01)
+    np.testing.assert_array_equal(found.actions, np.tile(np.arange(3), (trees, 1)))
+    assert found.action_weights.sum(axis=1) == pytest.approx(np.ones(trees), abs=1e-5)
+    assert (found.action_weights[found.visit_counts == 0] == 0).all()

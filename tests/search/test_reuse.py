@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.search.slow_search import Node, Slow, random_game
+from tests.search.test_against_slow import KERNELS
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search import BatchSearch, SearchConfig, batch, draw_noise

@@ -25,6 +25,7 @@ from zelkova.search.policies import Custom as Custom
 from zelkova.search.policies import Gumbel as Gumbel
 from zelkova.search.policies import Policy as Policy
 from zelkova.search.policies import Puct as Puct
+from zelkova.search.policies import Regularised as Regularised
 
 if TYPE_CHECKING:
     from zelkova.search.models.torch_model import Proposal as Proposal

@@ -10,7 +10,7 @@ import numpy as np
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search.config import SearchConfig
-from zelkova.search.draws import draw_by_visits
+from zelkova.search.draws import draw_by_visits, draw_with_replacement, spread_over
 from zelkova.search.kernels.answer import read_roots
 from zelkova.search.kernels.native import F32, I32, bind
 from zelkova.search.kernels.reuse import keep_subtree
@@ -348,13 +348,18 @@ def run(search: BatchSearch, model: Model, noise: F32 | Callable[[I32], F32] | N
         noise: as in `BatchSearch.set_roots`; or what draws it once the roots' legal actions [B] are counted.
     """
     roots = model.root()
-    search.set_roots(roots, noise(roots.count) if callable(noise) else noise)
-    natively = getattr(model, "search_natively", None)
-    if natively is not None:
-        natively(search)
+    drawn = noise(roots.count) if callable(noise) else noise
+    is_drawn = search.config.candidates == "replacement" and drawn is not None
+    if is_drawn:
+        search.set_roots(draw_with_replacement(roots, search.config, drawn))
+    else:
+        search.set_roots(roots, drawn)
+        natively = getattr(model, "search_natively", None)
+        if natively is not None:
+            natively(search)
     while not search.is_done:
         search.expand(model.step(*search.select()))
-    return search.result()
+    return spread_over(search.result(), roots) if is_drawn else search.result()
 
 
 def run_until(search: BatchSearch, model: Model, num_simulations: int) -> None:

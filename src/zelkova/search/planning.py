@@ -94,7 +94,7 @@ def root_noise(config: SearchConfig, count: I32, most: int, streams: Streams) ->
     Where one seed serves all rows and they need equally many numbers, all come from one stream at once, M for
     each row, legal or not; elsewhere each row has its stream. Either way rows don't touch each other.
     """
-    if not streams.is_shared:
+    if not streams.is_shared or config.candidates == "replacement" or config.policy in ("trpo", "mpo"):
         return draw_noise(config, count, most, streams)
     size = (len(count), most)
     if config.policy == "gumbel":
