@@ -349,17 +349,18 @@ def run(search: BatchSearch, model: Model, noise: F32 | Callable[[I32], F32] | N
     """
     roots = model.root()
     drawn = noise(roots.count) if callable(noise) else noise
-    is_drawn = search.config.candidates == "replacement" and drawn is not None
-    if is_drawn:
+    if search.config.candidates == "replacement" and drawn is not None:
         search.set_roots(draw_with_replacement(roots, search.config, drawn))
-    else:
-        search.set_roots(roots, drawn)
-        natively = getattr(model, "search_natively", None)
-        if natively is not None:
-            natively(search)
+        while not search.is_done:
+            search.expand(model.step(*search.select()))
+        return spread_over(search.result(), roots)
+    search.set_roots(roots, drawn)
+    natively = getattr(model, "search_natively", None)
+    if natively is not None:
+        natively(search)
     while not search.is_done:
         search.expand(model.step(*search.select()))
-    return spread_over(search.result(), roots) if is_drawn else search.result()
+    return search.result()
 
 
 def run_until(search: BatchSearch, model: Model, num_simulations: int) -> None:

@@ -1,8 +1,8 @@
 """Search policies by name: each is put together from its rules and constants and yields a `SearchConfig`.
 
-`Puct` selects by prior and visits everywhere; `Gumbel` halves candidates at the root; `Regularised` follows the
-solution of a regularised problem. What they share, and
-what belongs to the call and not to the trees (leaves at a time, return range, sampled actions), is `Policy`.
+`Puct` selects by prior and visits everywhere; `Gumbel` halves candidates at the root; `Regularised` follows
+the solution of a regularised problem. What they share, and what belongs to the call and not to the trees
+(leaves at a time, return range, sampled actions), is `Policy`.
 """
 
 import math

@@ -56,7 +56,10 @@ def read_scores(search: BatchSearch, tree: int = 0) -> Scores:
     root = forest.nodes[tree, 0]
     start, first, count = int(root["edges"]), int(root["kids"]), int(root["num_edges"])
     kids = forest.kids[tree, first : first + int(root["num_kids"])]
-    value, offset, factor = (np.float32(number) for number in completed_q(forest, tree, 0))
+    value, offset, factor = (
+        np.float32(number)
+        for number in completed_q(forest, tree, 0, int(search.forest.settings[0]["root_rule"]))
+    )
     visits, q = np.zeros(count, np.int32), np.full(count, value, np.float32)
     seen = kids[kids["visits"] > 0]
     visits[seen["edge"]], q[seen["edge"]] = seen["visits"], seen["q"]
