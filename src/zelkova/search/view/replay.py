@@ -15,6 +15,7 @@ from zelkova.search.batch import BatchSearch, run_until
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Model
 from zelkova.search.rules.gumbel import halving_phases
+from zelkova.search.kernels.tree import GUMBEL
 from zelkova.search.rules.qtransforms import completed_q
 
 
@@ -56,7 +57,7 @@ def read_scores(search: BatchSearch, tree: int = 0) -> Scores:
     root = forest.nodes[tree, 0]
     start, first, count = int(root["edges"]), int(root["kids"]), int(root["num_edges"])
     kids = forest.kids[tree, first : first + int(root["num_kids"])]
-    value, offset, factor = (
+    value, offset, factor = (np.float32(number) for number in completed_q(forest, tree, 0, GUMBEL))
         np.float32(number)
         for number in completed_q(forest, tree, 0, int(search.forest.settings[0]["root_rule"]))
     )
