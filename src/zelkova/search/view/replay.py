@@ -13,9 +13,9 @@ import numpy as np
 from zelkova.errors import SearchError
 from zelkova.search.batch import BatchSearch, run_until
 from zelkova.search.kernels.native import F32, I32
+from zelkova.search.kernels.tree import GUMBEL
 from zelkova.search.model import Model
 from zelkova.search.rules.gumbel import halving_phases
-from zelkova.search.kernels.tree import GUMBEL
 from zelkova.search.rules.qtransforms import completed_q
 
 
@@ -58,9 +58,6 @@ def read_scores(search: BatchSearch, tree: int = 0) -> Scores:
     start, first, count = int(root["edges"]), int(root["kids"]), int(root["num_edges"])
     kids = forest.kids[tree, first : first + int(root["num_kids"])]
     value, offset, factor = (np.float32(number) for number in completed_q(forest, tree, 0, GUMBEL))
-        np.float32(number)
-        for number in completed_q(forest, tree, 0, int(search.forest.settings[0]["root_rule"]))
-    )
     visits, q = np.zeros(count, np.int32), np.full(count, value, np.float32)
     seen = kids[kids["visits"] > 0]
     visits[seen["edge"]], q[seen["edge"]] = seen["visits"], seen["q"]
