@@ -29,7 +29,8 @@ from zelkova.games import Game
 from zelkova.games.playout import playouts
 from zelkova.networks.inference import make_engine
 from zelkova.networks.speed import SpeedConfig, measure_engines, random_network, run_side_by_side
-from zelkova.search.models.table_model import SPEED_ROWS, random_tables, tree_speed
+from zelkova.search import speed
+from zelkova.search.models.table_model import random_tables
 from zelkova.selfplay.selfplay import SelfPlay
 
 Params = dict[str, Any]
@@ -274,15 +275,15 @@ def copies(trees: int, simulations: int, actions: int) -> Measure:
     return partial(rate_of, work)
 
 
-def tree_rate(policy: str, size: tuple[int, int, int], seconds: float, is_native: bool = True) -> float:
+def tree_rate(policy: str, size: tuple[int, int, int], seconds: float) -> float:
     """Measure simulations in a CPU second at (trees, simulations, actions)."""
-    return float(tree_speed(policy, *size, seconds, is_native)["value"])
+    return float(speed.tree_speed(policy, *size, seconds)["value"])
 
 
 def bench_search(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]:
-    """Tree work alone, PUCT and Gumbel, at five sizes; then one tree stepped from Python."""
+    """Tree work alone, PUCT and Gumbel, at seven sizes; then what else speed.py measures."""
     name = "search/simulations_per_cpu_s"
-    for trees, simulations, actions in SPEED_ROWS:
+    for trees, simulations, actions in speed.SPEED_ROWS:
         size = (trees, simulations, actions)
         limit = copies(*size)
         puct = 0.0
@@ -298,11 +299,8 @@ def bench_search(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]
                 rivals.append(Rival("PUCT", "own", puct))
             puct = found.value
             yield Figure(name, found.value, params, tuple(rivals))
-    trees, simulations, actions = SPEED_ROWS[-1]
-    for policy in ("puct", "gumbel"):
-        rates = [tree_rate(policy, SPEED_ROWS[-1], config.seconds, False) for _ in range(config.rounds)]
-        params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
-        yield Figure("search/simulations_per_s", median(rates), {**params, "call": "select, step, expand"})
+    for record in speed.other_records(config.seconds):
+        yield Figure(**record)
 
 
 def bench_selfplay(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]:
