@@ -23,7 +23,10 @@ FIGURES = {
     "rules": {"rules/moves_per_s": {"game"}, "uct/simulations_per_s": {"game", "simulations"}},
     "search": {
         "search/simulations_per_cpu_s": {"trees", "simulations", "actions", "policy"},
-        "search/simulations_per_s": {"trees", "simulations", "actions", "policy", "call"},
+        "search/simulations_per_s": {"trees", "simulations", "actions", "policy"},
+        "search/two_thread_gain": {"trees", "simulations", "actions", "policy"},
+        "search/overhead_share": {"trees", "simulations", "actions", "policy", "model"},
+        "search/bytes_per_simulation": {"simulations", "actions", "legal"},
     },
     "selfplay": {
         "selfplay/network_share": {"game", "network", "engine", "batch", "groups", "simulations"},
