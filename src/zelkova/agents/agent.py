@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.agents.rollouts import RolloutModel, Rollouts
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
@@ -28,6 +29,7 @@ class Agent:
         batch: int,
         cache: int = 0,
         num_leaves: int = 1,
+        rollouts: Rollouts | None = None,
     ) -> None:
         """Allocate the trees.
 
@@ -38,6 +40,7 @@ class Agent:
             batch: B, trees at a time.
             cache: positions in the evaluation cache, 0 for none.
             num_leaves: of one tree evaluated at a time; the engine's batch holds batch * num_leaves rows.
+            rollouts: mix the network's values with random rollouts, as AlphaGo did; None: the network alone.
         Raises:
             ConfigError: the trees are more than the machine can hold.
         """
@@ -50,6 +53,7 @@ class Agent:
         self.model = RulesModel(
             game, engine, batch, config.num_simulations + 1, num_leaves=num_leaves, cache=cache
         )
+        self._asked = self.model if rollouts is None else RolloutModel(self.model, rollouts)
         self.search = BatchSearch(
             config,
             num_trees=batch,
@@ -69,7 +73,7 @@ class Agent:
         self.model.place(states)
         most = self.game.max_edges
         noise = None if rng is None else lambda count: draw_noise(self.config, count, most, rng)
-        return run(self.search, self.model, noise)
+        return run(self.search, self._asked, noise)
 
     def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> SearchResult:
         """Search from any number of positions, B at a time.
