@@ -98,10 +98,14 @@ def _try_new_edge(tree: Any, node: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _draw_edge(chance: Any, address: Any, tree: Any, node: Any) -> Any:
-    """Draw one of a node's outcomes; give its edge."""
-    count = chance(address, tree.actions, tree.probs)
-    return tree.first_edge[node] + draw_outcome(tree.counter, tree.probs, count)
+def _next_edge(chance: Any, address: Any, tree: Any, mover: Any, node: Any) -> Any:
+    """Give the edge to walk: drawn where nature moves, else the best; -1 where an action was never tried."""
+    if chance is not None and mover < 0:
+        count = chance(address, tree.actions, tree.probs)
+        return np.int64(tree.first_edge[node] + draw_outcome(tree.counter, tree.probs, count))
+    if tree.num_tried[node] < tree.num_edges[node]:
+        return np.int64(-1)
+    return np.int64(_choose_edge(tree, node))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -127,56 +131,11 @@ def _read_returns(returns: Any, address: Any, tree: Any, middle: Any, half: Any)
         tree.scaled[player] = (np.float64(tree.returns[player]) - middle) / half
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)  # type: ignore[untyped-decorator]
-def _add_leaf(
-    step: Any,
-    legal_actions: Any,
-    is_terminal: Any,
-    returns: Any,
-    chance: Any,
-    tree: Any,
-    node: Any,
-    edge: Any,
-    leaf: Any,
-    scale: Any,
-) -> Any:
-    """Put a new node behind an edge, play a rollout from it and read its returns; False where it doesn't end.
-
-    Inlined: a call would push every field of the tree's arrays.
-    """
-    base = np.intp(tree.states.ctypes.data)
-    stride = tree.states.shape[1] * 8
-    rollout = len(tree.states) - 1
-    tree.edge_child[edge] = leaf
-    tree.states[leaf] = tree.states[node]
-    address = base + leaf * stride
-    step(address, np.int64(tree.edge_action[edge]))
-    tree.terminal[leaf] = is_terminal(address)
-    tree.visits[leaf] = 1
-    tree.num_edges[leaf] = 0
-    if not tree.terminal[leaf]:
-        tree.states[rollout] = tree.states[leaf]
-        address = base + rollout * stride
-        plies = playout(
-            step, legal_actions, is_terminal, chance, address, tree.counter, tree.actions, tree.probs
-        )
-        if plies < 0:
-            return False
-    _read_returns(returns, address, tree, scale[0], scale[1])
-    return True
-
-
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _search(
-    step: Any,
-    legal_actions: Any,
-    is_terminal: Any,
-    returns: Any,
-    chance: Any,
-    tree: Any,
-    movers: Any,
+    step: Any, legal_actions: Any, is_terminal: Any, returns: Any, chance: Any, tree: Any, movers: Any,
     scale: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Run the simulations of one tree whose root state is in place; give 0, or -1 where a rule breaks.
 
     Args:
@@ -185,30 +144,21 @@ def _search(
     """
     base = np.intp(tree.states.ctypes.data)
     stride = tree.states.shape[1] * 8
-    tree.visits[0] = 0
-    tree.terminal[0] = False
+    rollout = len(tree.states) - 1
     edges_used = _expand(legal_actions, chance, base, tree, 0, np.int64(0))
     if edges_used < 0:
         return -1
-    for simulation in range(1, len(tree.states) - 1):
-        node = np.int64(0)
-        depth = 0
-        edge = np.int64(-1)
+    for simulation in range(1, rollout):
+        node, depth, edge = np.int64(0), 0, np.int64(-1)
         while not tree.terminal[node]:
             if tree.num_edges[node] == 0:
                 edges_used = _expand(legal_actions, chance, base + node * stride, tree, node, edges_used)
                 if edges_used < 0:
                     return -1
             tree.path_node[depth] = node
-            edge = np.int64(-1)
-            if chance is not None and movers[node] < 0:
-                edge = np.int64(_draw_edge(chance, base + node * stride, tree, node))
-                if tree.edge_child[edge] < 0:
-                    break
-            if edge < 0:
-                if tree.num_tried[node] < tree.num_edges[node]:
-                    break
-                edge = np.int64(_choose_edge(tree, node))
+            edge = _next_edge(chance, base + node * stride, tree, movers[node], node)
+            if edge < 0 or tree.edge_child[edge] < 0:
+                break
             tree.path_edge[depth] = edge
             depth += 1
             node = np.int64(tree.edge_child[edge])
@@ -220,10 +170,21 @@ def _search(
                 edge = np.int64(_try_new_edge(tree, node))
             tree.path_edge[depth] = edge
             depth += 1
-            if not _add_leaf(
-                step, legal_actions, is_terminal, returns, chance, tree, node, edge, simulation, scale
-            ):
-                return -1
+            leaf = np.int64(simulation)
+            tree.edge_child[edge] = leaf
+            tree.states[leaf] = tree.states[node]
+            address = base + leaf * stride
+            step(address, np.int64(tree.edge_action[edge]))
+            tree.terminal[leaf] = is_terminal(address)
+            tree.visits[leaf] = 1
+            tree.num_edges[leaf] = 0
+            if not tree.terminal[leaf]:
+                tree.states[rollout] = tree.states[leaf]
+                address = base + rollout * stride
+                scratch = (tree.counter, tree.actions, tree.probs)
+                if playout(step, legal_actions, is_terminal, chance, address, *scratch) < 0:
+                    return -1
+            _read_returns(returns, address, tree, scale[0], scale[1])
         _backup(chance, tree, movers, depth)
     return 0
 
@@ -278,6 +239,8 @@ def uct_batch(
     """
     for row in range(len(states)):
         tree.states[0] = states[row]
+        tree.visits[0] = 0
+        tree.terminal[0] = False
         tree.counter[0] = seeds[row]
         if _search(step, legal_actions, is_terminal, returns, chance, tree, movers, scale) < 0:
             return -1 - row
