@@ -139,7 +139,9 @@ def test_search_converges_to_max_n(policy: str, players: int) -> None:
         tables.reward[pays] = rng.dirichlet(np.ones(players + 1), int(pays.sum()))[:, :players]
         best = max_n(tables, 0)
         mover = int(tables.to_play[0])
-        _, found = searched(tables, 3000, policy=policy, fpu="parent", max_considered=3, c_init=2.0)
+        _, found = searched(
+            tables, 3000, policy=policy, interior="puct", fpu="parent", max_considered=3, c_init=2.0
+        )
         column = int(found.action[0])
         child = int(tables.transition[0, column])
         after = 0.0 if tables.count[child] == 0 else max_n(tables, child)
