@@ -54,7 +54,7 @@ def test_rollouts_average_to_the_random_value() -> None:
             copy = position.copy()
             while not copy.is_terminal:
                 copy.play(int(rng.choice(copy.legal_actions())))
-            counter_free[row] += copy.returns()
+            counter_free[row] += copy.returns
     np.testing.assert_allclose(totals / 400, counter_free / 400, atol=0.2)
 
 
@@ -79,7 +79,8 @@ def test_a_game_with_chance_rolls_too() -> None:
         rollouts=Rollouts(1.0),
     )
     low, high = game.return_range
-    values = agent.act(stack(positions(game, 2, seed=1))).value
+    starts = [game.position().roll(np.random.default_rng(seed)) for seed in range(2)]
+    values = agent.act(stack(starts)).value
     assert ((values >= low) & (values <= high)).all()
 
 

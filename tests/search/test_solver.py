@@ -93,8 +93,9 @@ def test_what_is_proven_is_true(policy: str, players: int) -> None:
             elif record["proven"] == EXACT:
                 assert vector[winner] == 1
         root = search.forest.nodes[0, 0]
-        assert root["proven"] != UNPROVEN  # 300 simulations see all of such a tree
-        if proven_winner(tables, 0) == tables.to_play[0]:
+        # with two players each proven node is a win or a loss, and 300 simulations settle such a tree
+        assert players > 2 or root["proven"] != UNPROVEN
+        if root["proven"] != UNPROVEN and proven_winner(tables, 0) == tables.to_play[0]:
             column = list(tables.actions[0]).index(int(found.action[0]))
             child = int(tables.transition[0, column])
             ends = tables.count[child] == 0
