@@ -7,6 +7,7 @@ Source: AlphaGo (Silver et al. 2016), Methods, Search algorithm.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -80,9 +81,9 @@ class RolloutModel:
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def mix_rollouts(
-    step, legal_actions, is_terminal, returns, chance, states, place, discount, value, state, outcome,
-    share, counter, actions, probs,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+    step: Any, legal_actions: Any, is_terminal: Any, returns: Any, chance: Any, states: Any, place: Any,
+    discount: Any, value: Any, state: Any, outcome: Any, share: Any, counter: Any, actions: Any, probs: Any,
+) -> None:  # fmt: skip
     """Mix each new position's value with the outcome of one rollout: (1 - share) v + share z.
 
     Args:
