@@ -6,7 +6,7 @@ from tests.agents.counting import FakeNetwork, positions, stack
 
 from zelkova import games
 from zelkova.agents.agent import Agent
-from zelkova.agents.rollouts import RolloutModel, Rollouts
+from zelkova.agents.rollouts import RolloutModel
 from zelkova.agents.rules_model import RulesModel
 from zelkova.errors import ConfigError
 from zelkova.games.registry import load
@@ -15,10 +15,10 @@ from zelkova.search.config import SearchConfig
 GAME = load("tic_tac_toe")
 
 
-def model_with(share: float, softening: float = 1.0, seed: int = 0) -> tuple[RolloutModel, RulesModel]:
+def model_with(share: float, softening: float = 1.0) -> tuple[RolloutModel, RulesModel]:
     rules = RulesModel(GAME, FakeNetwork(GAME), num_trees=5, num_nodes=3)
     rules.place(stack(positions(GAME, 5, seed=2)))
-    return RolloutModel(rules, Rollouts(share, softening, seed)), rules
+    return RolloutModel(rules, share, softening), rules
 
 
 def test_the_mix_p16_p17() -> None:
@@ -43,28 +43,30 @@ def test_softened_priors_p19() -> None:
 
 
 def test_rollouts_average_to_the_random_value() -> None:
-    totals = np.zeros((5, 2))
-    model, _ = model_with(1.0)
-    for _ in range(400):
-        totals += model.root().value
-    counter_free = np.zeros((5, 2))
+    """One rollout of each of many positions, against rollouts by the test's own generator."""
+    count = 2000
+    rules = RulesModel(GAME, FakeNetwork(GAME), num_trees=count, num_nodes=1)
+    chosen = positions(GAME, count, seed=4, plies=6)
+    rules.place(stack(chosen))
+    rolled = RolloutModel(rules, 1.0, 1.0).root().value
+    again = RolloutModel(rules, 1.0, 1.0).root().value
+    np.testing.assert_array_equal(rolled, again)
     rng = np.random.default_rng(0)
-    for row, position in enumerate(positions(GAME, 5, seed=2)):
-        for _ in range(400):
-            copy = position.copy()
-            while not copy.is_terminal:
-                copy.play(int(rng.choice(copy.legal_actions())))
-            counter_free[row] += copy.returns
-    np.testing.assert_allclose(totals / 400, counter_free / 400, atol=0.2)
+    plain = np.zeros(2)
+    for position in chosen:
+        copy = position.copy()
+        while not copy.is_terminal:
+            copy.play(int(rng.choice(copy.legal_actions())))
+        plain += copy.returns
+    assert rolled.mean(axis=0) == pytest.approx(plain / count, abs=0.08)  # four standard errors
 
 
-def test_endings_keep_their_value_and_seeds_decide() -> None:
-    config = SearchConfig(policy="puct", num_simulations=40)
+def test_a_search_takes_rollouts_by_its_settings() -> None:
     states = stack(positions(GAME, 4, seed=3))
-    answers = [
-        Agent(GAME, FakeNetwork(GAME), config, batch=4, rollouts=Rollouts(seed=seed)).act(states)
-        for seed in (1, 1, 2)
-    ]
+    answers = []
+    for share in (0.5, 0.5, 0.0):
+        config = SearchConfig(policy="puct", num_simulations=40, rollout_share=share, prior_softening=0.67)
+        answers.append(Agent(GAME, FakeNetwork(GAME), config, batch=4).act(states))
     np.testing.assert_array_equal(answers[0].value, answers[1].value)
     assert not np.array_equal(answers[0].value, answers[2].value)
 
@@ -74,9 +76,8 @@ def test_a_game_with_chance_rolls_too() -> None:
     agent = Agent(
         game,
         FakeNetwork(game),
-        SearchConfig(policy="puct", num_simulations=8),
+        SearchConfig(policy="puct", num_simulations=8, rollout_share=1.0),
         batch=2,
-        rollouts=Rollouts(1.0),
     )
     low, high = game.return_range
     starts = [game.position().roll(np.random.default_rng(seed)) for seed in range(2)]
@@ -84,7 +85,7 @@ def test_a_game_with_chance_rolls_too() -> None:
     assert ((values >= low) & (values <= high)).all()
 
 
-@pytest.mark.parametrize("bad", [{"share": 1.5}, {"softening": 0.0}, {"share": float("nan")}])
+@pytest.mark.parametrize("bad", [{"rollout_share": 1.5}, {"prior_softening": 0.0}])
 def test_bad_numbers_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(ConfigError, match="rollouts"):
-        Rollouts(**bad)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"search\.(rollout_share|prior_softening)"):
+        SearchConfig(**bad)  # type: ignore[arg-type]

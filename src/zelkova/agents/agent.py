@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.rollouts import RolloutModel, Rollouts
+from zelkova.agents.rollouts import RolloutModel
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
@@ -29,7 +29,6 @@ class Agent:
         batch: int,
         cache: int = 0,
         num_leaves: int = 1,
-        rollouts: Rollouts | None = None,
     ) -> None:
         """Allocate the trees.
 
@@ -40,7 +39,6 @@ class Agent:
             batch: B, trees at a time.
             cache: positions in the evaluation cache, 0 for none.
             num_leaves: of one tree evaluated at a time; the engine's batch holds batch * num_leaves rows.
-            rollouts: mix the network's values with random rollouts, as AlphaGo did; None: the network alone.
         Raises:
             ConfigError: the trees are more than the machine can hold.
         """
@@ -53,7 +51,9 @@ class Agent:
         self.model = RulesModel(
             game, engine, batch, config.num_simulations + 1, num_leaves=num_leaves, cache=cache
         )
-        self._asked = self.model if rollouts is None else RolloutModel(self.model, rollouts)
+        share, softening = config.rollout_share, config.prior_softening
+        is_plain = share == 0.0 and softening == 1.0
+        self._asked = self.model if is_plain else RolloutModel(self.model, share, softening)
         self.search = BatchSearch(
             config,
             num_trees=batch,

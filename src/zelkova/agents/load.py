@@ -11,7 +11,6 @@ from torch import nn
 from zelkova import games
 from zelkova.agents.agent import Agent
 from zelkova.agents.planner import Planner, PlannerConfig
-from zelkova.agents.rollouts import Rollouts
 from zelkova.errors import CheckpointError, ConfigError, ZelkovaError, hint
 from zelkova.networks.build import build_network
 from zelkova.networks.config import NetworkConfig
@@ -91,7 +90,6 @@ def load_agent(
     device: str = "auto",
     cache: int = 65536,
     num_leaves: int = 1,
-    rollouts: Rollouts | None = None,
     **search: Any,
 ) -> Agent:
     """Load an agent as it plays outside training: without noise unless asked, and with a budget of its own.
@@ -103,7 +101,6 @@ def load_agent(
         device: "auto", "cpu", "cuda", ...
         cache: positions whose evaluation is kept.
         num_leaves: of one tree evaluated at a time: fills a network's batch where few positions are searched.
-        rollouts: as in `Agent`.
         **search: other fields of SearchConfig to change.
     Raises:
         CheckpointError: the file is missing, damaged or foreign.
@@ -113,7 +110,7 @@ def load_agent(
     game, module, config = load_parts(path, num_simulations, search)
     place, _ = resolve_device(device)
     engine = make_engine(module, game.observation_shape, device=place, max_batch=batch * num_leaves)
-    return Agent(game, engine, config, batch=batch, cache=cache, num_leaves=num_leaves, rollouts=rollouts)
+    return Agent(game, engine, config, batch=batch, cache=cache, num_leaves=num_leaves)
 
 
 def load_planner(

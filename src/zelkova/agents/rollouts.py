@@ -1,12 +1,11 @@
 """AlphaGo's leaf value: the network's, mixed with the outcome of one random rollout from the leaf.
 
-The rollouts are uniformly random here (AlphaGo's came from a small, fast policy), drawn from a
-counter-based generator: equal seeds give equal searches.
+The rollouts are uniformly random here (AlphaGo's came from a small, fast policy). A position seeds its own
+rollout, so that a search stays a pure function of its root and its noise.
 
 Source: AlphaGo (Silver et al. 2016), Methods, Search algorithm.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,43 +13,22 @@ from numba import njit
 from numpy.typing import NDArray
 
 from zelkova.agents.rules_model import RulesModel
-from zelkova.errors import ConfigError
-from zelkova.games.playout import playout
+from zelkova.games.playout import next_random, playout
 from zelkova.search.model import Evaluation
-
-
-@dataclass(frozen=True)
-class Rollouts:
-    """How rollouts take part.
-
-    Raises:
-        ConfigError: a number is out of range.
-    """
-
-    share: float = 0.5  # lambda: weight of the rollout's outcome, 0..1
-    softening: float = 0.67  # beta: priors are in proportion to p ** beta; above 0, 1 leaves them
-    seed: int = 0  # of the rollouts
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.share <= 1.0 or not 0.0 < self.softening <= 100.0:
-            raise ConfigError(
-                f"rollouts of share {self.share}, softening {self.softening}; allowed: a share from 0 to 1, "
-                "a softening above 0 and up to 100"
-            )
 
 
 class RolloutModel:
     """A `RulesModel` whose values are mixed with rollouts and whose priors are softened."""
 
-    def __init__(self, model: RulesModel, rollouts: Rollouts) -> None:
+    def __init__(self, model: RulesModel, share: float, softening: float) -> None:
         """Wrap a model; its cache keeps the network's own answers.
 
         Args:
             model: places the positions and asks the network.
-            rollouts: how to mix.
+            share, softening: rollout_share and prior_softening of `SearchConfig`.
         """
-        self.model, self.rollouts = model, rollouts
-        self._counter = np.array([rollouts.seed], np.uint64)
+        self.model, self.share, self.softening = model, share, softening
+        self._counter = np.zeros(1, np.uint64)
         self._state = np.zeros((1, model.game.words), np.uint64)
         self._outcome = np.zeros(model.game.num_players, np.float32)
 
@@ -71,11 +49,11 @@ class RolloutModel:
         mix_rollouts(
             native.step, native.legal_actions, native.is_terminal, native.returns, native.chance,
             model.states, place.astype(np.int64), answer.discount, answer.value, self._state, self._outcome,
-            np.float32(self.rollouts.share), self._counter, actions, probs,
+            np.float32(self.share), self._counter, actions, probs,
         )  # fmt: skip
-        if self.rollouts.softening != 1.0:
+        if self.softening != 1.0:
             decides = answer.to_play >= 0
-            answer.prior_logits[decides] *= np.float32(self.rollouts.softening)
+            answer.prior_logits[decides] *= np.float32(self.softening)
         return answer
 
 
@@ -92,15 +70,18 @@ def mix_rollouts(
         discount: float32[R], 0 at an ending, whose value stays.
         value: float32[R, P], changed.
         state: uint64[1, words] and outcome: float32[P], scratch.
-        share: lambda. counter: uint64[1], the generator's state, changed.
+        share: lambda. counter: uint64[1], scratch: the generator's state.
         actions, probs: scratch of the playout.
     """
     address = np.intp(state.ctypes.data)
     for row in range(len(place)):
         if place[row] < 0 or discount[row] == 0.0:
             continue
+        counter[0] = np.uint64(0)
         for word in range(states.shape[1]):
             state[0, word] = states[place[row], word]
+            counter[0] ^= state[0, word]
+            counter[0] = next_random(counter)
         playout(step, legal_actions, is_terminal, chance, address, counter, actions, probs)
         returns(address, outcome)
         for player in range(value.shape[1]):

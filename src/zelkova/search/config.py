@@ -28,6 +28,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "fpu_reduction": (0.0, 1e6),
     "dirichlet_fraction": (0.0, 1.0),
     "virtual_visits": (1, 1000),
+    "rollout_share": (0.0, 1.0),
+    "prior_softening": (0.01, 100.0),
     "max_depth": (0, 1_000_000_000),
 }
 DIRICHLET_SCALE = 10.83  # alpha = 10.83 / number of legal moves: KataGo (Wu 2019), 0.03 on a 19x19 board
@@ -77,6 +79,10 @@ class SearchConfig:
     dirichlet_fraction: float = 0.25  # puct: share of the noise where noise is given
     virtual_loss: Literal["loss", "visits"] = "loss"  # several leaves: pending visits count as lost, or not
     virtual_visits: int = 1  # several leaves: visits that a pending leaf counts for
+    rollout_share: float = (
+        0.0  # weight of a random rollout in a leaf's value, AlphaGo's lambda; known rules only
+    )
+    prior_softening: float = 1.0  # priors are in proportion to p ** this; AlphaGo 0.67; known rules only
     max_depth: int = 0  # edges from the root at which a node is met again instead of entered; 0: no limit
 
     def __post_init__(self) -> None:
