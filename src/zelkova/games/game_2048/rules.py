@@ -124,7 +124,7 @@ def slide_line(board, action, line):
         if tile == waiting:
             row, column = cell_of(action, line, free - 1, size)
             board[row, column] = tile + 1
-            points += 1 << (tile + 1)
+            points += 1 << (np.int64(tile) + 1)
             waiting = 0
         else:
             row, column = cell_of(action, line, free, size)
