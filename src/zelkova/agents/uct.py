@@ -142,8 +142,7 @@ def _search(
         movers: int8[N + 1], each state's mover: a view of the field to_play of every row.
         scale: float64[2], middle and half width of the game's return range.
     """
-    base = np.intp(tree.states.ctypes.data)
-    stride = tree.states.shape[1] * 8
+    base, stride = np.intp(tree.states.ctypes.data), tree.states.shape[1] * 8
     rollout = len(tree.states) - 1
     edges_used = _expand(legal_actions, chance, base, tree, 0, np.int64(0))
     if edges_used < 0:
@@ -181,8 +180,10 @@ def _search(
             if not tree.terminal[leaf]:
                 tree.states[rollout] = tree.states[leaf]
                 address = base + rollout * stride
-                scratch = (tree.counter, tree.actions, tree.probs)
-                if playout(step, legal_actions, is_terminal, chance, address, *scratch) < 0:
+                plies = playout(
+                    step, legal_actions, is_terminal, chance, address, tree.counter, tree.actions, tree.probs
+                )
+                if plies < 0:
                     return -1
             _read_returns(returns, address, tree, scale[0], scale[1])
         _backup(chance, tree, movers, depth)

@@ -79,24 +79,26 @@ def init(state, seed):
 
 
 @numba.njit(error_model="numpy")
-def start_of(action, line, size):
-    """Give the cell of a line that lies at the side tiles slide to, and the step away from it."""
+def cell_of(action, line, place, size):
+    """Give row and column of a line's cell, counted from the side that tiles slide to."""
     if action == 0:
-        return line, size
+        return place, line
     if action == 1:
-        return line * size + size - 1, -1
+        return line, size - 1 - place
     if action == 2:
-        return (size - 1) * size + line, -size
-    return line * size, 1
+        return size - 1 - place, line
+    return line, place
 
 
 @numba.njit(error_model="numpy")
-def moves_line(cells, first, away, size):
+def moves_line(board, action, line):
     """Say whether sliding changes a line: a tile beyond a gap, or two equal neighbours."""
+    size = board.shape[0]
     gap = False
     last = 0
     for place in range(size):
-        tile = cells[first + place * away]
+        row, column = cell_of(action, line, place, size)
+        tile = board[row, column]
         if tile == 0:
             gap = True
         else:
@@ -107,22 +109,26 @@ def moves_line(cells, first, away, size):
 
 
 @numba.njit(error_model="numpy")
-def slide_line(cells, first, away, size):
+def slide_line(board, action, line):
     """Slide a line to its first cell, merge equal neighbours once, and give the points."""
+    size = board.shape[0]
     points = 0
     free = 0
     waiting = 0
     for place in range(size):
-        tile = cells[first + place * away]
+        row, column = cell_of(action, line, place, size)
+        tile = board[row, column]
         if tile == 0:
             continue
-        cells[first + place * away] = 0
+        board[row, column] = 0
         if tile == waiting:
-            cells[first + (free - 1) * away] = tile + 1
-            points += 1 << (tile + 1)
+            row, column = cell_of(action, line, free - 1, size)
+            board[row, column] = tile + 1
+            points += 1 << (np.int64(tile) + 1)
             waiting = 0
         else:
-            cells[first + free * away] = tile
+            row, column = cell_of(action, line, free, size)
+            board[row, column] = tile
             free += 1
             waiting = tile
     return points
@@ -131,12 +137,10 @@ def slide_line(cells, first, away, size):
 def legal_actions(state, out):
     """Write the sides that something moves to."""
     count = 0
-    cells = state["board"].reshape(-1)
-    size = state["board"].shape[0]
+    board = state["board"]
     for action in range(4):
-        for line in range(size):
-            first, away = start_of(action, line, size)
-            if moves_line(cells, first, away, size):
+        for line in range(board.shape[0]):
+            if moves_line(board, action, line):
                 out[count] = action
                 count += 1
                 break
@@ -147,13 +151,15 @@ def chance(state, actions, probs):
     """Write a 2 and a 4 for every empty cell where nature moves."""
     if state["to_play"] >= 0:
         return 0
-    cells = state["board"].reshape(-1)
+    board = state["board"]
+    size = board.shape[0]
     empty = 0
-    for cell in range(len(cells)):
-        if cells[cell] == 0:
-            actions[2 * empty] = 2 * cell
-            actions[2 * empty + 1] = 2 * cell + 1
-            empty += 1
+    for row in range(size):
+        for column in range(size):
+            if board[row, column] == 0:
+                actions[2 * empty] = 2 * (row * size + column)
+                actions[2 * empty + 1] = 2 * (row * size + column) + 1
+                empty += 1
     for place in range(empty):
         probs[2 * place] = 0.9 / empty
         probs[2 * place + 1] = 0.1 / empty
@@ -162,18 +168,18 @@ def chance(state, actions, probs):
 
 def step(state, action):
     """Slide every line, or put the new tile down; the first board gets two."""
-    cells = state["board"].reshape(-1)
-    size = state["board"].shape[0]
+    board = state["board"]
+    size = board.shape[0]
     if state["to_play"] < 0:
-        cells[action // 2] = 1 + action % 2
+        board[action // 2 // size, action // 2 % size] = 1 + action % 2
         tiles = 0
-        for cell in range(len(cells)):
-            tiles += cells[cell] != 0
+        for row in range(size):
+            for column in range(size):
+                tiles += board[row, column] != 0
         state["to_play"] = 0 if tiles >= 2 else -1
     else:
         for line in range(size):
-            first, away = start_of(action, line, size)
-            state["score"] += slide_line(cells, first, away, size)
+            state["score"] += slide_line(board, action, line)
         state["to_play"] = -1
 
 
