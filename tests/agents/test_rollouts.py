@@ -44,9 +44,10 @@ def test_softened_priors_p19() -> None:
 
 def test_rollouts_average_to_the_random_value() -> None:
     """One rollout of each of many positions, against rollouts by the test's own generator."""
-    count = 2000
+    chosen = list({p.state.tobytes(): p for p in positions(GAME, 4000, seed=4, plies=6)}.values())
+    count = len(chosen)
+    assert count > 1000
     rules = RulesModel(GAME, FakeNetwork(GAME), num_trees=count, num_nodes=1)
-    chosen = positions(GAME, count, seed=4, plies=6)
     rules.place(stack(chosen))
     rolled = RolloutModel(rules, 1.0, 1.0).root().value
     again = RolloutModel(rules, 1.0, 1.0).root().value
@@ -58,7 +59,7 @@ def test_rollouts_average_to_the_random_value() -> None:
         while not copy.is_terminal:
             copy.play(int(rng.choice(copy.legal_actions())))
         plain += copy.returns
-    assert rolled.mean(axis=0) == pytest.approx(plain / count, abs=0.08)  # four standard errors
+    assert rolled.mean(axis=0) == pytest.approx(plain / count, abs=0.12)  # four standard errors
 
 
 def test_a_search_takes_rollouts_by_its_settings() -> None:

@@ -1,7 +1,7 @@
 """AlphaGo's leaf value: the network's, mixed with the outcome of one random rollout from the leaf.
 
-The rollouts are uniformly random here (AlphaGo's came from a small, fast policy). A position seeds its own
-rollout, so that a search stays a pure function of its root and its noise.
+The rollouts are uniformly random here (AlphaGo's came from a small, fast policy). A position and its node's
+number seed the rollout, so that a search stays a pure function of its root and its noise.
 
 Source: AlphaGo (Silver et al. 2016), Methods, Search algorithm.
 """
@@ -48,7 +48,7 @@ class RolloutModel:
         place = np.where(node >= 0, np.arange(len(node)) // leaves * model.num_nodes + node, -1)
         mix_rollouts(
             native.step, native.legal_actions, native.is_terminal, native.returns, native.chance,
-            model.states, place.astype(np.int64), answer.discount, answer.value, self._state, self._outcome,
+            model.states, place.astype(np.int64), node, answer.discount, answer.value, self._state, self._outcome,
             np.float32(self.share), self._counter, actions, probs,
         )  # fmt: skip
         if self.softening != 1.0:
@@ -60,13 +60,14 @@ class RolloutModel:
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def mix_rollouts(
     step: Any, legal_actions: Any, is_terminal: Any, returns: Any, chance: Any, states: Any, place: Any,
-    discount: Any, value: Any, state: Any, outcome: Any, share: Any, counter: Any, actions: Any, probs: Any,
+    node: Any, discount: Any, value: Any, state: Any, outcome: Any, share: Any, counter: Any, actions: Any, probs: Any,
 ) -> None:  # fmt: skip
     """Mix each new position's value with the outcome of one rollout: (1 - share) v + share z.
 
     Args:
         step, legal_actions, is_terminal, returns, chance: the game's rules; chance may be None.
         states: uint64[S, words] positions. place: int64[R] row of each, -1 for a row without work.
+        node: int32[R] number in its tree: with the position it seeds the rollout.
         discount: float32[R], 0 at an ending, whose value stays.
         value: float32[R, P], changed.
         state: uint64[1, words] and outcome: float32[P], scratch.
@@ -77,7 +78,7 @@ def mix_rollouts(
     for row in range(len(place)):
         if place[row] < 0 or discount[row] == 0.0:
             continue
-        counter[0] = np.uint64(0)
+        counter[0] = np.uint64(node[row])
         for word in range(states.shape[1]):
             state[0, word] = states[place[row], word]
             counter[0] ^= state[0, word]

@@ -79,10 +79,8 @@ class SearchConfig:
     dirichlet_fraction: float = 0.25  # puct: share of the noise where noise is given
     virtual_loss: Literal["loss", "visits"] = "loss"  # several leaves: pending visits count as lost, or not
     virtual_visits: int = 1  # several leaves: visits that a pending leaf counts for
-    rollout_share: float = (
-        0.0  # weight of a random rollout in a leaf's value, AlphaGo's lambda; known rules only
-    )
-    prior_softening: float = 1.0  # priors are in proportion to p ** this; AlphaGo 0.67; known rules only
+    rollout_share: float = 0.0  # known rules: weight of a random rollout in a leaf's value, AlphaGo's lambda
+    prior_softening: float = 1.0  # known rules: priors are in proportion to p ** this; AlphaGo 0.67
     max_depth: int = 0  # edges from the root at which a node is met again instead of entered; 0: no limit
 
     def __post_init__(self) -> None:
