@@ -355,13 +355,15 @@ def observe(state, planes):
 """
 
 
-def test_a_game_for_one_trains_and_is_not_rated(tmp_path: Path) -> None:
+def test_a_game_for_one_trains_and_is_rated_by_playing_apart(tmp_path: Path) -> None:
     (tmp_path / "alone.py").write_text(ALONE)
     run = begin(tmp_path / "run", "rating.every_rounds=1", source=str(tmp_path / "alone.py"))
     train(run, Limits(steps=2), lambda figures, share: None, lambda: False)
     run.wheel.close()
     assert run.saved_round == run.wheel.round > 0
-    assert not any(name.startswith("eval/") for line in metrics(run.folder) for name in line)
+    rated = [line for line in metrics(run.folder) if "eval/return" in line]
+    assert rated
+    assert all(0.0 <= line["eval/return"] <= 1.0 and "eval/elo" in line for line in rated)
 
 
 def test_the_last_weights_are_saved_before_they_are_rated(
