@@ -39,7 +39,7 @@ def test_bandit_p2_p3(reading: str) -> None:
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_first_pick_p4(reading: str) -> None:
-    """With sqrt(S) all scores tie at first; the search then takes the largest prior, not the lowest number."""
+    """With sqrt(S) all scores tie at first; the search then takes the largest prior."""
     assert picks(constant(reading), bandit([0.2, 0.3, 0.5], [0, 0, 0]), 1, 1) == [2]
     scores = explore_table(1.25, CONSTANT, 1, reading)[0] * np.array([0.2, 0.3, 0.5])
     assert int(np.argmax(scores)) == (0 if reading == "sum" else 2)
@@ -110,10 +110,17 @@ def test_a_config_is_a_policy() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"num_simulations": 0}, {"num_leaves": 0}, {"num_samples": -1}, {"proposal_tau": 0.0}, {"rescale": "no"},
-        {"q_range": (1.0, 1.0)}, {"q_range": (0.0, math.inf)}, {"num_leaves": 1.5}, {"proposal_tau": math.nan},
+        {"num_simulations": 0},
+        {"num_leaves": 0},
+        {"num_leaves": 1.5},
+        {"num_samples": -1},
+        {"proposal_tau": 0.0},
+        {"proposal_tau": math.nan},
+        {"rescale": "no"},
+        {"q_range": (1.0, 1.0)},
+        {"q_range": (0.0, math.inf)},
     ],
-)  # fmt: skip
+)
 def test_bad_values_are_refused(options: dict[str, Any]) -> None:
     for kind in (Puct, Gumbel):
         with pytest.raises(ConfigError, match=next(iter(options))):
