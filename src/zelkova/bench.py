@@ -29,6 +29,7 @@ from zelkova.games import Game
 from zelkova.games.playout import playouts
 from zelkova.networks.inference import make_engine
 from zelkova.networks.speed import SpeedConfig, measure_engines, random_network, run_side_by_side
+from zelkova.search.planning import overhead_share
 from zelkova.search.table_model import SPEED_ROWS, random_tables, tree_speed
 from zelkova.selfplay.selfplay import SelfPlay
 
@@ -280,7 +281,7 @@ def tree_rate(policy: str, size: tuple[int, int, int], seconds: float, is_native
 
 
 def bench_search(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]:
-    """Tree work alone, PUCT and Gumbel, at five sizes; then one tree stepped from Python."""
+    """Tree work alone at five sizes; one tree stepped from Python; the search beside a PyTorch model."""
     name = "search/simulations_per_cpu_s"
     for trees, simulations, actions in SPEED_ROWS:
         size = (trees, simulations, actions)
@@ -303,6 +304,8 @@ def bench_search(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]
         rates = [tree_rate(policy, SPEED_ROWS[-1], config.seconds, False) for _ in range(config.rounds)]
         params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
         yield Figure("search/simulations_per_s", median(rates), {**params, "call": "select, step, expand"})
+        shares = [overhead_share(policy, config.seconds) for _ in range(config.rounds)]
+        yield Figure("search/overhead_share", median(s["value"] for s in shares), shares[0]["params"])
 
 
 def bench_selfplay(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]:
@@ -328,9 +331,8 @@ def play_with(config: BenchConfig, channels: int, blocks: int) -> Iterator[Figur
     }  # fmt: skip
     planes = (np.random.default_rng(0).random((batch, *game.observation_shape)) < 0.4).astype(np.float32)
     play = SelfPlay(game, list(engines), run.search, run.selfplay, seed=0)
-    rounds: list[
-        tuple[float, float, int, int, float]
-    ] = []  # seconds, busy, positions, evaluations; engines alone
+    # of each round: seconds, busy, positions, evaluations; engines alone
+    rounds: list[tuple[float, float, int, int, float]] = []
     try:
         play.play_round()
         for _ in range(config.rounds):

@@ -24,6 +24,7 @@ FIGURES = {
     "search": {
         "search/simulations_per_cpu_s": {"trees", "simulations", "actions", "policy"},
         "search/simulations_per_s": {"trees", "simulations", "actions", "policy", "call"},
+        "search/overhead_share": {"trees", "simulations", "actions", "policy", "model"},
     },
     "selfplay": {
         "selfplay/network_share": {"game", "network", "engine", "batch", "groups", "simulations"},

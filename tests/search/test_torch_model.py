@@ -408,7 +408,9 @@ def reach(target: float, spread: float = 1.0) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("spread", [1.0, 1.5])
-@pytest.mark.parametrize("policy", [Puct(100, fpu="parent"), Gumbel(100)], ids=["Puct", "Gumbel"])
+@pytest.mark.parametrize(
+    "policy", [Puct(100, fpu="parent"), Gumbel(100, c_scale=1.0)], ids=["Puct", "Gumbel"]
+)
 def test_continuous_actions_beat_the_mean_of_the_prior(policy: Any, spread: float) -> None:
     rows = np.zeros((8, 1), np.float32)
     found = search.plan(reach(0.6, spread), rows, policy, seed=3)
@@ -417,7 +419,7 @@ def test_continuous_actions_beat_the_mean_of_the_prior(policy: Any, spread: floa
     assert found.sampled_actions.shape == (8, 20, 1)
     np.testing.assert_array_equal(found.action[:, 0], found.sampled_actions[np.arange(8), found.index, 0])
     loss = (found.action[:, 0] - 0.6) ** 2
-    assert loss.mean() < 0.1  # the mean of the prior stays at 0 and loses 0.36
+    assert loss.mean() < 0.15  # the mean of the prior stays at 0 and loses 0.36
     alone = search.plan(reach(0.6, spread), rows[:1], policy, seed=[3])
     again = search.plan(reach(0.6, spread), rows, policy, seed=[3, *range(7)])
     assert_equal(alone, again, slice(0, 1))
