@@ -6,10 +6,10 @@ python examples/draw_search.py RUN picture.svg 4 4 3     # the moves that lead t
 import sys
 from pathlib import Path
 
-from zelkova.agents.branches import Branch, read_branches
 from zelkova.agents.load import load_agent
 from zelkova.games import Position
 from zelkova.reports.picture import Node, draw_tree_picture
+from zelkova.search.view import Branch, read_branches
 
 WIDTHS = (4, 2, 2)
 

@@ -29,8 +29,8 @@ from zelkova.games import Game
 from zelkova.games.playout import playouts
 from zelkova.networks.inference import make_engine
 from zelkova.networks.speed import SpeedConfig, measure_engines, random_network, run_side_by_side
-from zelkova.search.planning import overhead_share
-from zelkova.search.table_model import SPEED_ROWS, random_tables, tree_speed
+from zelkova.search import speed
+from zelkova.search.models.table_model import random_tables
 from zelkova.selfplay.selfplay import SelfPlay
 
 Params = dict[str, Any]
@@ -213,11 +213,11 @@ def playout_work(game: Game) -> Callable[[], int]:
     rules = game.native
     fresh = game.initial_states(np.arange(PLAYOUT_BATCH, dtype=np.uint64))
     states, counter = fresh.copy(), np.zeros(1, np.uint64)
-    actions = np.zeros(game.max_legal_actions, np.int32)
+    actions, probs = game.new_scratch()
 
     def work() -> int:
         states[:] = fresh
-        return int(playouts(rules.step, rules.legal_actions, rules.is_terminal, states, counter, actions))
+        return int(playouts(*rules.moving, states, counter, actions, probs))
 
     work()
     return work
@@ -275,15 +275,15 @@ def copies(trees: int, simulations: int, actions: int) -> Measure:
     return partial(rate_of, work)
 
 
-def tree_rate(policy: str, size: tuple[int, int, int], seconds: float, is_native: bool = True) -> float:
+def tree_rate(policy: str, size: tuple[int, int, int], seconds: float) -> float:
     """Measure simulations in a CPU second at (trees, simulations, actions)."""
-    return float(tree_speed(policy, *size, seconds, is_native)["value"])
+    return float(speed.tree_speed(policy, *size, seconds)["value"])
 
 
 def bench_search(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]:
-    """Tree work alone at five sizes; one tree stepped from Python; the search beside a PyTorch model."""
+    """Tree work alone, PUCT and Gumbel, at seven sizes; then what else speed.py measures."""
     name = "search/simulations_per_cpu_s"
-    for trees, simulations, actions in SPEED_ROWS:
+    for trees, simulations, actions in speed.SPEED_ROWS:
         size = (trees, simulations, actions)
         limit = copies(*size)
         puct = 0.0
@@ -299,13 +299,8 @@ def bench_search(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]
                 rivals.append(Rival("PUCT", "own", puct))
             puct = found.value
             yield Figure(name, found.value, params, tuple(rivals))
-    trees, simulations, actions = SPEED_ROWS[-1]
-    for policy in ("puct", "gumbel"):
-        rates = [tree_rate(policy, SPEED_ROWS[-1], config.seconds, False) for _ in range(config.rounds)]
-        params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
-        yield Figure("search/simulations_per_s", median(rates), {**params, "call": "select, step, expand"})
-        shares = [overhead_share(policy, config.seconds) for _ in range(config.rounds)]
-        yield Figure("search/overhead_share", median(s["value"] for s in shares), shares[0]["params"])
+    for record in speed.other_records(config.seconds):
+        yield Figure(**record)
 
 
 def bench_selfplay(config: BenchConfig, peers: Sequence[Peer]) -> Iterator[Figure]:
@@ -331,8 +326,9 @@ def play_with(config: BenchConfig, channels: int, blocks: int) -> Iterator[Figur
     }  # fmt: skip
     planes = (np.random.default_rng(0).random((batch, *game.observation_shape)) < 0.4).astype(np.float32)
     play = SelfPlay(game, list(engines), run.search, run.selfplay, seed=0)
-    # of each round: seconds, busy, positions, evaluations; engines alone
-    rounds: list[tuple[float, float, int, int, float]] = []
+    rounds: list[
+        tuple[float, float, int, int, float]
+    ] = []  # seconds, busy, positions, evaluations; engines alone
     try:
         play.play_round()
         for _ in range(config.rounds):

@@ -216,7 +216,7 @@ class Run:
         self.last_metrics: Metrics = {}  # of the last round of this session
         self._saving = 0.0  # seconds of the last save, until a round's figures tell them
         self.saved_round = -1  # of the checkpoint that a kill now would go back to
-        self._rates_every = config.rating.every_rounds if self.wheel.game.num_players > 1 else 0  # 0: never
+        self._rates_every = config.rating.every_rounds  # 0: never
         self._games: list[Episode] = []  # since that checkpoint
         self._rater: tuple[Gauntlet, SearchPlayer] | None = None
 

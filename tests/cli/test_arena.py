@@ -62,6 +62,8 @@ def test_round_robin_for_three(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("uct:1x", "random", "--game", "tic_tac_toe"), "uct:N"),
         (("rnadom", "uct:1", "--game", "tic_tac_toe"), "did you mean `random`"),
         (("random", "uct:1", "--game", "tic_tac_to"), "did you mean `tic_tac_toe`"),
+        (("random", "paranoid:0", "--game", "tic_tac_toe"), "such as paranoid:6"),
+        (("random", "alphabeta:3", "--game", "connect_four_3p"), "alphabeta takes two"),
         (("random", "random", "uct:1", "--game", "tic_tac_toe"), "twice"),
     ],
 )
@@ -73,3 +75,8 @@ def test_what_can_not_be_played_is_one_message(
     assert said in captured.err
     assert captured.out == ""
     assert "Traceback" not in captured.err
+
+
+def test_minimax_says_when_a_game_is_too_large(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("random", "minimax", "--game", "connect_four", "--games", "2") == 2
+    assert "too many to play out" in capsys.readouterr().err

@@ -16,7 +16,8 @@ const size = channels * height * width;
 const stride = 8 * about.words;
 const states = game.newStates(count);
 const counter = game.allocate(8);
-const actions = game.allocate(4 * about.max_legal_actions);
+const actions = game.allocate(4 * Math.max(about.max_legal_actions, about.num_outcomes));
+const probs = game.allocate(4 * about.num_outcomes);
 const returns = game.allocate(4 * about.num_players);
 const planes = game.allocate(4 * size);
 const chunks = [];
@@ -25,7 +26,7 @@ const keep = (address, length) => chunks.push(Buffer.from(game.view(Uint8Array, 
 game.view(BigUint64Array, counter, 1)[0] = 12345n;
 for (let row = 0; row < count; row++) call.init(states + row * stride, BigInt(row));
 for (const phase of ["first", "last"]) {
-  const plies = phase === "first" ? 0 : call.playouts(states, count, counter, actions);
+  const plies = phase === "first" ? 0 : call.playouts(states, count, counter, actions, probs);
   keep(states, stride * count);
   keep(counter, 8);
   chunks.push(Buffer.from(Int32Array.of(plies).buffer));
@@ -38,7 +39,9 @@ for (const phase of ["first", "last"]) {
       call.returns(state, returns);
       keep(returns, 4 * about.num_players);
     } else {
-      const legal = call.legal_actions(state, actions);
+      const outcomes = call.chance ? call.chance(state, actions, probs) : 0;
+      keep(probs, 4 * outcomes);
+      const legal = outcomes || call.legal_actions(state, actions);
       keep(actions, 4 * legal);
       call.step(state, game.view(Int32Array, actions, 1)[0]);
     }

@@ -13,7 +13,7 @@ from zelkova import games
 from zelkova.export.game import export_game
 from zelkova.games.game import Game
 from zelkova.games.hashing import position_keys
-from zelkova.games.playout import playouts, random_below
+from zelkova.games.playout import draw_outcome, playouts, random_below
 from zelkova.games.single import Single
 
 COUNT = 20
@@ -27,8 +27,7 @@ class NativeRules:
         self.game, self.single = game, Single(game)
 
     def play(self, states: States, counter: States) -> int:
-        rules, actions = self.game.native, np.empty(self.game.max_legal_actions, np.int32)
-        return int(playouts(rules.step, rules.legal_actions, rules.is_terminal, states, counter, actions))
+        return int(playouts(*self.game.native.moving, states, counter, *self.game.new_scratch()))
 
     def init(self, states: States) -> None:
         states[:] = self.game.initial_states(np.arange(len(states), dtype=np.uint64))
@@ -67,10 +66,20 @@ class InterpretedRules:
         for row in range(len(states)):
             state = states[row : row + 1]
             while not self.is_terminal(state):
-                legal = self.legal_actions(state)
-                self.step(state, int(legal[random_below(counter, len(legal))]))
+                legal, probs = self.outcomes(state)
+                if len(legal):
+                    place = draw_outcome(counter, probs, len(legal))
+                else:
+                    legal = self.legal_actions(state)
+                    place = random_below(counter, len(legal))
+                self.step(state, int(legal[place]))
                 total += 1
         return total
+
+    def outcomes(self, state: States) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        out, probs = self.game.new_scratch()
+        count = self.rules["chance"](self.record(state), out, probs) if "chance" in self.rules else 0
+        return out[:count], probs[:count]
 
     def legal_actions(self, state: States) -> NDArray[np.int32]:
         out = np.empty(self.game.max_legal_actions, np.int32)
@@ -108,7 +117,9 @@ def play_and_write(rules: Any, count: int) -> bytes:
             if phase == "last":
                 chunks.append(rules.returns(state).tobytes())
             else:
-                legal = rules.legal_actions(state)
+                legal, probs = rules.outcomes(state)
+                chunks.append(probs.tobytes())
+                legal = legal if len(legal) else rules.legal_actions(state)
                 chunks.append(legal.tobytes())
                 rules.step(state, int(legal[0]))
             if "position_hash" in game.functions:

@@ -18,7 +18,7 @@ from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation
-from zelkova.search.table_model import blank_evaluation
+from zelkova.search.models.table_model import blank_evaluation
 
 Words = NDArray[np.uint64]
 PUCT = SearchConfig(policy="puct", num_simulations=100)
@@ -71,10 +71,8 @@ class PlainModel:
 
     def answer(self, state: Words) -> tuple[F32, F32]:
         if self.evaluation == "rollouts":
-            rules, actions = self.game.native, np.empty(self.most, np.int32)
-            playout(
-                rules.step, rules.legal_actions, rules.is_terminal, state.ctypes.data, self.counter, actions
-            )
+            scratch = self.game.new_scratch()
+            playout(*self.game.native.moving, state.ctypes.data, self.counter, *scratch)
             return np.zeros(self.game.num_actions, np.float32), self.single.returns(state)
         total = 0
         for value in self.single.observe(state).ravel():

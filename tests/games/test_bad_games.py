@@ -175,6 +175,24 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
         "position_hash: def",
         "two positions",
     ),
+    "worth out of range": (
+        "def observe",
+        "def evaluate(state, out):\n    out[0], out[1] = 2.0, -2.0\n\n\ndef observe",
+        "evaluate: def",
+        "RETURN_RANGE is -1 to 1",
+    ),
+    "worth without balance": (
+        "def observe",
+        "def evaluate(state, out):\n    out[0], out[1] = 0.5, 0.5\n\n\ndef observe",
+        "evaluate: def",
+        "values sum to 0",
+    ),
+    "worth changes": (
+        "def observe",
+        'def evaluate(state, out):\n    out[:] = 0.0\n    state["taken"][3] += 1\n\n\ndef observe',
+        "evaluate: def",
+        "changes",
+    ),
     "no permutation": (
         "VIEW =",
         f"SYMMETRIES = [{IDENTITY}, (np.zeros(4), np.arange(3))]\nVIEW =",

@@ -21,6 +21,8 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("hex", {"size": 2, "swap": True}),
     ("breakthrough", {"height": 5, "width": 2}),
     ("breakthrough", {"height": 6, "width": 7}),
+    ("2048", {"size": 2}),
+    ("2048", {"size": 3, "full_score": 500}),
 ]
 
 
@@ -41,18 +43,17 @@ def test_other_options_keep_the_contract(name: str, options: dict[str, Any]) -> 
 @pytest.mark.parametrize("name", games.names())
 def test_rows_of_a_batch_are_independent(name: str) -> None:
     game = games.load(name)
-    rules = game.native
-    actions = np.empty(game.max_legal_actions, np.int32)
+    moving, scratch = game.native.moving, game.new_scratch()
     together = game.initial_states(np.arange(8, dtype=np.uint64))
     ends = []
     for row in range(8):
         alone = together[row : row + 1].copy()
         counter = np.array([row], np.uint64)
-        playouts(rules.step, rules.legal_actions, rules.is_terminal, alone, counter, actions)
+        playouts(*moving, alone, counter, *scratch)
         ends.append(alone[0])
     for row in reversed(range(8)):
         view, counter = together[row : row + 1], np.array([row], np.uint64)
-        playouts(rules.step, rules.legal_actions, rules.is_terminal, view, counter, actions)
+        playouts(*moving, view, counter, *scratch)
     assert np.array_equal(together, np.array(ends))
 
 
@@ -69,7 +70,7 @@ def test_equal_positions_have_equal_keys(name: str) -> None:
         for _ in range(4):
             if position.is_terminal:
                 break
-            legal = position.legal_actions()
+            legal = position.outcomes()[0] if position.is_chance else position.legal_actions()
             position.play(int(rng.choice(legal[: max(2, len(legal) // 40)])))
             position_keys(game, position.state, np.zeros(1, np.int64), keys)
             seen = (position.to_play, position.observe().tobytes())
@@ -95,6 +96,7 @@ def test_an_unknown_game_names_the_nearest() -> None:
         ("gomoku", {"run": 2}, "allowed: 3 to 25"),
         ("breakthrough", {"height": 4}, "allowed: 5 to 16"),
         ("tic_tac_toe", {"size": 3}, "has no options"),
+        ("2048", {"size": 7}, "allowed: 2 to 6"),
     ],
 )
 def test_options_are_refused_with_what_is_allowed(name: str, options: dict[str, Any], message: str) -> None:

@@ -17,10 +17,10 @@ COUNTS = json.loads((Path(__file__).parents[1] / "golden" / "perft.json").read_t
 def count(game: Game, depth: int) -> int:
     stack = game.new_states(depth + 1)
     stack[0] = game.initial_states(np.array([0], np.uint64))[0]
-    actions = np.empty((depth, game.max_legal_actions), np.int32)
-    rules = game.native
+    actions = np.empty((depth, game.max_edges), np.int32)
+    _, probs = game.new_scratch()
     counts = np.empty((2, depth), np.int64)
-    return int(perft(rules.step, rules.legal_actions, rules.is_terminal, stack, actions, counts))
+    return int(perft(*game.native.moving, stack, actions, probs, counts))
 
 
 @pytest.mark.parametrize("case", COUNTS, ids=lambda case: f"{case['game']}-{case['options']}")

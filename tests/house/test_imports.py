@@ -44,7 +44,7 @@ MAY_IMPORT = {
 
 EVERYWHERE = {"errors", "zelkova"}
 TORCH_ROOMS = {"networks", "learning", "agents"}
-TORCH_MODULES = {"zelkova.search.torch_model", "zelkova.search.torch_rows"}
+TORCH_MODULES = {"zelkova.search.models.torch_model", "zelkova.search.models.torch_rows"}
 DRAWING_ROOMS = {"games", "play", "cli"}
 
 

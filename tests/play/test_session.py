@@ -206,3 +206,21 @@ def test_a_move_comes_before_a_command_of_the_same_name(monkeypatch: pytest.Monk
     assert session.position.actions_played == [1]
     session.answer("/undo")
     assert session.position.actions_played == []
+
+
+def test_chance_is_announced_and_undone_alike() -> None:
+    game = games.load("2048")
+    said: list[str] = []
+    session = Session(game, RandomThinker(), Table(seats=frozenset({0}), seed=5), said.append)
+    session.run(["left", "right", "up", "down"])
+    text = "\n".join(said)
+    assert text.count("chance gives") >= 3
+    assert "player 1 (you) to move:" in text
+    assert not session.position.is_chance
+    move, before = session.position.legal_moves()[0], session.position.actions_played
+    session.answer(move)
+    after = session.position.actions_played
+    session.answer("undo")
+    assert session.position.actions_played == before
+    session.answer(move)
+    assert session.position.actions_played == after, "taking back draws nothing new"

@@ -137,6 +137,8 @@ def test_a_narrow_encoding_and_no_colour() -> None:
         (["tic_tac_toe", "--agent", "randm"], "did you mean `random`?"),
         (["tic_tac_toe", "--agent", "uct:0"], "uct:N with N simulations"),
         (["tic_tac_toe", "--agent", "uct"], "hint: uct:1000"),
+        (["tic_tac_toe", "--agent", "paranoid:x"], "such as paranoid:6"),
+        (["tic_tac_toe", "--agent", "minmax"], "did you mean `minimax`?"),
         (["tic_tac_toe", "--seat", "3"], "known: 1, 2, none"),
         (["connect_four", "--set", "game.hight=8"], "did you mean `height`?"),
         (["connect_four", "--set", "height=8"], "game.height=8"),

@@ -51,11 +51,12 @@ def test_a_run_watched_plays_itself_to_the_end(
 
 
 def test_lines_come_from_the_searchs_own_tree(tmp_path: Path) -> None:
-    from zelkova.agents.load import load_agent
-    from zelkova.play.thinking import AgentThinker
+    from zelkova.agents.load import load_planner
+    from zelkova.play.thinking import AgentThinker, planner_options
 
     game = games.load("tic_tac_toe")
-    thinker = AgentThinker(load_agent(save_run(tmp_path, game), num_simulations=64), "run")
+    planner = load_planner(save_run(tmp_path, game), planner_options(64, 1), num_simulations=64)
+    thinker = AgentThinker(planner, "run")
     position, rng = game.position(), np.random.default_rng(1)
     thought = thinker.think(position, rng)
     assert thought == thinker.think(position, rng)

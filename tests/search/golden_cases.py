@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zelkova.search import BatchSearch, SearchConfig
-from zelkova.search.table_model import TableModel, Tables
+from zelkova.search.models.table_model import TableModel, Tables
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "mctx_search.json").read_text())
 STOCHASTIC = json.loads((Path(__file__).parent.parent / "golden" / "mctx_stochastic.json").read_text())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zelkova.search import SearchConfig
-from zelkova.search.table_model import Tables
+from zelkova.search.models.table_model import Tables
 
 
 @dataclass

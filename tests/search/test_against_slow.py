@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from tests.search.slow_search import Node, Slow, random_game
 
-from zelkova.search import BatchSearch, SearchConfig, batch, draw_noise, run, table_model
-from zelkova.search.kernels import gumbel, native, puct, qtransforms, simulate, tree
-from zelkova.search.table_model import Stepwise, TableModel
+from zelkova.search import BatchSearch, SearchConfig, batch, draw_noise, run
+from zelkova.search.kernels import answer, native, simulate, tree
+from zelkova.search.models import table_model
+from zelkova.search.models.table_model import Stepwise, TableModel
+from zelkova.search.rules import gumbel, proven, puct, qtransforms, regularised
 
 PUCT: list[dict[str, Any]] = [
     {"policy": "puct", "rescale": rescale, "fpu": fpu}
@@ -104,6 +106,11 @@ def test_a_row_does_not_depend_on_its_neighbours(policy: Any) -> None:
             np.testing.assert_array_equal(getattr(one, name)[0], getattr(many, name)[b], err_msg=name)
 
 
+KERNELS = [
+    native, qtransforms, tree, proven, gumbel, puct, regularised, simulate, answer, table_model, batch
+]  # fmt: skip
+
+
 def interpret(modules: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace every kernel of the modules by its Python function."""
     for module in modules:
@@ -112,11 +119,13 @@ def interpret(modules: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
                 monkeypatch.setattr(module, name, value.py_func)
 
 
-@pytest.mark.parametrize("policy", ["puct", "gumbel"])
+@pytest.mark.parametrize("policy", ["puct", "gumbel", "trpo", "mpo"])
 def test_compiled_is_interpreted(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     tables = random_game(rng, states=25, actions=7, players=2)
-    config = SearchConfig(policy=policy, num_simulations=24)
+    config = SearchConfig(
+        policy=policy, num_simulations=24, interior="trpo" if policy == "trpo" else "full", solve=True
+    )
     noise = draw_noise(config, tables.count[:2], 7, rng)
     roots = np.arange(2, dtype=np.int32)
 
@@ -125,7 +134,7 @@ def test_compiled_is_interpreted(policy: Any, monkeypatch: pytest.MonkeyPatch) -
         return run(search, Stepwise(TableModel(tables, roots, 25, num_leaves=2)), noise)
 
     compiled = search_once()
-    interpret([native, qtransforms, tree, gumbel, puct, simulate, table_model, batch], monkeypatch)
+    interpret(KERNELS, monkeypatch)
     assert not hasattr(simulate.descend, "py_func")
     plain = search_once()
     for name in plain._fields:

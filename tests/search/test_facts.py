@@ -1,5 +1,6 @@
 """Numbers that were worked out by hand: PUCT and back-up (P), Gumbel (G), halving (H)."""
 
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -9,13 +10,14 @@ import pytest
 from tests.search.golden_cases import GOLDEN
 
 from zelkova.search import BatchSearch, SearchConfig, run
-from zelkova.search.batch import explore_table, visit_weights
-from zelkova.search.kernels.gumbel import choose_full, halving_visits, improved_policy, most_visited_candidate
-from zelkova.search.kernels.puct import first_play_value, puct_range, running_mean_q
-from zelkova.search.kernels.qtransforms import completed_q, fixed_range, mixed_value, soft_range, tree_range
+from zelkova.search.draws import visit_weights
 from zelkova.search.kernels.simulate import descend
-from zelkova.search.kernels.tree import open_edge, refresh_q
-from zelkova.search.table_model import TableModel, Tables
+from zelkova.search.kernels.tree import FULL, GUMBEL, open_edge, refresh_q
+from zelkova.search.memory import explore_table
+from zelkova.search.models.table_model import TableModel, Tables
+from zelkova.search.rules.gumbel import choose_full, halving_visits, improved_policy, most_visited_candidate
+from zelkova.search.rules.puct import first_play_value, puct_range, running_mean_q
+from zelkova.search.rules.qtransforms import completed_q, fixed_range, mixed_value, soft_range, tree_range
 
 F = np.float32
 
@@ -246,7 +248,7 @@ def test_planning_with_gumbel_g1_to_g7() -> None:
 def policy_of(forest: Any) -> Any:
     """The improved policy at the root."""
     out = np.zeros((1, forest.noise.shape[1]), F)
-    improved_policy(forest, 0, out)
+    improved_policy(forest, 0, GUMBEL, out)
     return out[0]
 
 
@@ -259,13 +261,13 @@ def policy_of(forest: Any) -> Any:
 )
 def test_unvisited_action_gains_g8_to_g10(options: Any, expected: Any) -> None:
     forest = node_with(SearchConfig(**options), [0.5, 0.3, 0.2], [1, 1, 0], [0.0, 0.0, 0.0], raw=0.6)
-    assert completed_q(forest, 0, 0)[0] == pytest.approx(0.2)
+    assert completed_q(forest, 0, 0, GUMBEL)[0] == pytest.approx(0.2)
     assert policy_of(forest) == pytest.approx(expected, abs=1e-5)
 
 
 def test_sigma_and_mixed_value_g11_to_g18() -> None:
     bare = node_with(SearchConfig(rescale="none"), [0.5, 0.3, 0.2], [3, 1, 0], [0.4, 0.2, 0])
-    _, offset, factor = completed_q(bare, 0, 0)
+    _, offset, factor = completed_q(bare, 0, 0, GUMBEL)
     assert (0.4 - offset) * factor == pytest.approx(21.2, abs=1e-4)
     mixed = mixed_value(F(0.1), 3, F(0.8), F(0.5 * 0.6 + 0.3 * 0.2))
     assert mixed == pytest.approx(0.3625, abs=1e-6)
@@ -278,7 +280,7 @@ def test_sigma_and_mixed_value_g11_to_g18() -> None:
     policies = []
     for options, expected in cases:
         forest = node_with(SearchConfig(**options), [0.5, 0.3, 0.2], [2, 1, 0], [0.6, 0.2, 0], raw=0.1)
-        assert completed_q(forest, 0, 0)[0] == pytest.approx(0.3625, abs=1e-6)
+        assert completed_q(forest, 0, 0, GUMBEL)[0] == pytest.approx(0.3625, abs=1e-6)
         policies.append(policy_of(forest).astype(np.float64))
         assert policies[-1] == pytest.approx(expected, abs=1e-6)
     divergence = (policies[1] * np.log(policies[1] / [0.5, 0.3, 0.2])).sum()
@@ -308,7 +310,7 @@ def interior_pick(forest: Any, visits: Any) -> int:
     for a, n in enumerate(visits):
         if n > 0:
             forest.priors[0, root["edges"] + a] = -np.inf
-    k = choose_full(forest, 0, 0)
+    k = choose_full(forest, 0, 0, FULL)
     return int(root["best"] if k < 0 else forest.kids[0, root["kids"] + k]["edge"])
 
 
@@ -342,7 +344,7 @@ def test_final_choice_g23() -> None:
     config = SearchConfig(rescale="none", c_scale=0.1)
     forest = node_with(config, [0.5, 0.3, 0.2], [2, 2, 0], [0.0, 1.0, 0.5])
     assert most_visited_candidate(forest, 0) == 1
-    _, offset, factor = completed_q(forest, 0, 0)
+    _, offset, factor = completed_q(forest, 0, 0, GUMBEL)
     scores = np.log([0.5, 0.3, 0.2]) + (np.array([0, 1, 0.5]) - offset) * factor
     assert scores == pytest.approx([-0.693147, 3.996027, 0.990562], abs=1e-5)
 
@@ -367,7 +369,7 @@ def test_q_transforms_of_mctx() -> None:
         given = (np.maximum(prior, 1e-30), visits, q, case["raw_value"], case["node_value"])
         for name, options in variants.items():
             forest = node_with(SearchConfig(rescale_floor=1e-8, **options), *given)  # type: ignore[arg-type]
-            value, offset, factor = completed_q(forest, 0, 0)
+            value, offset, factor = completed_q(forest, 0, 0, GUMBEL)
             transformed = (np.where(visits > 0, q, value) - offset) * factor
             np.testing.assert_allclose(transformed, case[name], atol=1e-4, err_msg=name)
         for name, rescale in (("parent_and_siblings", "node"), ("min_max(-1,1)", "fixed")):
@@ -377,3 +379,29 @@ def test_q_transforms_of_mctx() -> None:
             unvisited = first_play_value(forest, 0, 0, offset, factor, F(0))
             transformed = np.where(visits > 0, (q - offset) * factor, unvisited)
             np.testing.assert_allclose(transformed, case[name], atol=2e-5, err_msg=name)
+
+
+def test_example_1_is_enumerated_exactly_g3_to_g5() -> None:
+    """E[q] of the acted move over every order of the draws, each with its probability; n = 2 of 3 actions."""
+    prior, value = np.array([0.5, 0.3, 0.2]), np.array([0.0, 0.0, 1.0])
+    config = SearchConfig(num_simulations=2, max_considered=2)
+    model = TableModel(bandit(list(prior), list(value)), np.zeros(1, np.int32), 3)
+
+    def acted(noise: Any, c_scale: float = 1e4) -> int:
+        search = BatchSearch(replace(config, c_scale=c_scale), 1, 3, 1, (0.0, 1.0))
+        return int(run(search, model, np.array([noise], F)).action[0])
+
+    def expected(c_scale: float) -> float:
+        total = 0.0
+        for order in itertools.permutations(range(3)):
+            first, second, _ = order
+            chance = prior[first] * prior[second] / (1 - prior[first])
+            scores = np.empty(3)
+            scores[list(order)] = [3.0, 2.0, 1.0]
+            total += chance * value[acted(scores - np.log(prior), c_scale)]
+        return total
+
+    assert expected(1e4) == pytest.approx(0.485714, abs=1e-6)
+    assert expected(0.0) == pytest.approx(0.2, abs=1e-6)  # sigma 0: a sample of the prior
+    best_of_the_top = value[acted(np.zeros(3))]  # no draws: the two most probable, of which the better
+    assert best_of_the_top == 0.0 < prior @ value

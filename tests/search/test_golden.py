@@ -9,8 +9,8 @@ from tests.search.golden_cases import GOLDEN, STOCHASTIC, search_of, stochastic_
 
 from zelkova.errors import SearchError
 from zelkova.search import run
-from zelkova.search.kernels.gumbel import halving_table, halving_visits
-from zelkova.search.table_model import Stepwise
+from zelkova.search.models.table_model import Stepwise
+from zelkova.search.rules.gumbel import halving_table, halving_visits
 
 CASES = GOLDEN["cases"]
 TOLERANCE = 2e-5

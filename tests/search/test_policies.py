@@ -10,7 +10,7 @@ from tests.search.test_facts import bandit, picks
 from zelkova import search
 from zelkova.errors import ConfigError
 from zelkova.search import Custom, Gumbel, Policy, Puct, SearchConfig
-from zelkova.search.batch import explore_table
+from zelkova.search.memory import explore_table
 from zelkova.search.policies import CONSTANT, GUMBEL_CONSTANTS, PUCT_CONSTANTS, as_policy
 
 READINGS = ["one_plus", "sum"]

@@ -9,8 +9,8 @@ from tests.search.slow_search import random_game
 
 from zelkova.errors import ConfigError, ShapeError
 from zelkova.search import BatchSearch, SampledModel, SearchConfig, run, sampled_policy_loss
-from zelkova.search.sampled import draw_counts, log_proposal, sample_rows, sampled_prior
-from zelkova.search.table_model import Stepwise, TableModel, blank_evaluation
+from zelkova.search.models.sampled import draw_counts, log_proposal, sample_rows, sampled_prior
+from zelkova.search.models.table_model import Stepwise, TableModel, blank_evaluation
 
 PRIOR = np.array([0.5, 0.3, 0.2])
 DRAWS = np.bincount([0, 0, 1, 2])

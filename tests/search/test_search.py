@@ -9,15 +9,14 @@ from tests.search.slow_search import random_game
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search import BatchSearch, Model, SearchConfig, draw_noise, run
-from zelkova.search.table_model import (
-    SPEED_ROWS,
+from zelkova.search.models.table_model import (
     Stepwise,
     TableModel,
     Tables,
     blank_evaluation,
     random_tables,
-    tree_speed,
 )  # fmt: skip
+from zelkova.search.speed import SPEED_ROWS, memory_per_simulation, thread_gain, tree_speed
 
 F = np.float32
 POLICIES = ["puct", "gumbel"]
@@ -334,9 +333,17 @@ def test_a_chain_as_deep_as_the_search() -> None:
 
 def test_table_model_is_a_model_and_speed_gives_records() -> None:
     assert isinstance(small()[1], Model)
-    assert len(SPEED_ROWS) == 5
+    assert len(SPEED_ROWS) == 7
     for is_native in (True, False):
         record = tree_speed("gumbel", 2, 10, 5, seconds=0.0, is_native=is_native)
         assert record["value"] > 0
         assert record["name"].startswith("search/")
         assert record["params"] == {"trees": 2, "simulations": 10, "actions": 5, "policy": "gumbel"}
+
+
+def test_speed_of_threads_and_memory_are_records() -> None:
+    assert thread_gain("puct", (4, 8, 5), seconds=0.02)["value"] > 0
+    full, few = (memory_per_simulation(50, 362, legal)["value"] for legal in (362, 35))
+    # mctx holds 24 bytes for each of 362 actions of a node
+    assert full < 24 * 362
+    assert few < 24 * 362 / 4

@@ -27,9 +27,9 @@ from zelkova.search import (
     TorchModel,
     run,
 )
-from zelkova.search.planning import overhead_share
-from zelkova.search.table_model import TableModel, Tables
-from zelkova.search.torch_model import merge_draws, random_mlp, two_player_value
+from zelkova.search.models.table_model import TableModel, Tables
+from zelkova.search.models.torch_model import merge_draws, random_mlp, two_player_value
+from zelkova.search.speed import overhead_share
 
 POLICIES = [Puct(24), Gumbel(24)]
 ids = partial(map, lambda policy: type(policy).__name__)

@@ -160,7 +160,7 @@ def result(rows: int, visits: list[int], action: int) -> SearchResult:
     values = np.zeros((rows, 2), np.float32)
     return SearchResult(
         np.full(rows, action, np.int32), actions, np.full(rows, count, np.int32), wide, visit_counts, wide,
-        values, values,
+        values, values, values,
     )  # fmt: skip
 
 

@@ -3,11 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.agents.rollouts import RolloutModel, Rollouts
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
-from zelkova.search.batch import BatchSearch, draw_by_visits, draw_noise, run
+from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
+from zelkova.search.draws import draw_by_visits, draw_noise
 from zelkova.search.model import SearchResult
 
 __all__ = ["Agent", "SearchConfig", "SearchResult", "draw_by_visits"]
@@ -27,6 +29,7 @@ class Agent:
         batch: int,
         cache: int = 0,
         num_leaves: int = 1,
+        rollouts: Rollouts | None = None,
     ) -> None:
         """Allocate the trees.
 
@@ -37,22 +40,24 @@ class Agent:
             batch: B, trees at a time.
             cache: positions in the evaluation cache, 0 for none.
             num_leaves: of one tree evaluated at a time; the engine's batch holds batch * num_leaves rows.
+            rollouts: mix the network's values with random rollouts, as AlphaGo did; None: the network alone.
         Raises:
             ConfigError: the trees are more than the machine can hold.
         """
-        node = NODE_BYTES + 8 * game.words + 8 * game.max_legal_actions + 16 * game.num_players
+        node = NODE_BYTES + 8 * game.words + 8 * game.max_edges + 16 * game.num_players
         require_memory(
-            batch * config.num_simulations * node + cache * 4 * game.max_legal_actions,
+            batch * config.num_simulations * node + cache * 4 * game.max_edges,
             f"a search of {batch} trees with {config.num_simulations} simulations and a cache of {cache}",
         )
         self.game, self.config, self.batch = game, config, batch
         self.model = RulesModel(
             game, engine, batch, config.num_simulations + 1, num_leaves=num_leaves, cache=cache
         )
+        self._asked = self.model if rollouts is None else RolloutModel(self.model, rollouts)
         self.search = BatchSearch(
             config,
             num_trees=batch,
-            max_actions=game.max_legal_actions,
+            max_actions=game.max_edges,
             num_players=game.num_players,
             q_range=game.return_range,
             num_leaves=num_leaves,
@@ -62,19 +67,19 @@ class Agent:
         """Search from exactly B positions.
 
         Args:
-            states: [B, words], not at an ending.
+            states: [B, words], not at an ending and not where nature moves.
             rng: draws the root noise; None searches without.
         """
         self.model.place(states)
-        most = self.game.max_legal_actions
+        most = self.game.max_edges
         noise = None if rng is None else lambda count: draw_noise(self.config, count, most, rng)
-        return run(self.search, self.model, noise)
+        return run(self.search, self._asked, noise)
 
     def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> SearchResult:
         """Search from any number of positions, B at a time.
 
         Args:
-            states: [n, words], not at an ending.
+            states: [n, words], not at an ending and not where nature moves.
             rng: draws the root noise; None searches without, as evaluation does.
         Returns:
             A result of n rows.

@@ -3,6 +3,7 @@
 Rules come in as first-class functions of a state's address (see games/native.py), so these loops are
 compiled once for all games. Rows belong to one batch: R of them, each with the slot of the state
 that it writes (`target`, a row of states uint64[S, words]) or -1 where there is nothing to do.
+`chance` is the game's rule or None: see games/playout.py.
 """
 
 from typing import Any
@@ -10,13 +11,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from zelkova.games.playout import roll
+
 EMPTY, READY, PENDING = 0, 1, 2  # what a slot of the evaluation cache holds
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def play_rows(
-    step: Any, is_terminal: Any, legal_actions: Any, returns: Any, states: Any, seats: Any,
+    step: Any, is_terminal: Any, legal_actions: Any, returns: Any, chance: Any, states: Any, seats: Any,
     source: Any, target: Any, played: Any, reward: Any, discount: Any, actions: Any, count: Any, to_play: Any,
+    prior_logits: Any, probs: Any,
 ) -> None:  # fmt: skip
     """Play each row's action and say what the game answers.
 
@@ -25,12 +29,14 @@ def play_rows(
         seats: int8[S], a view of every state's field to_play.
         source: int64[R], the state to play from; -1 takes the target as it stands (a root).
         target: int64[R], where the new state goes; -1 for a row without work.
-        played: int32[R], the action.
+        played: int32[R], the action or outcome.
         reward: float32[R, P], written: the returns at an ending, else 0.
         discount: float32[R], written: 0 at an ending, else 1.
-        actions: int32[R, M], written: legal actions.
+        actions: int32[R, M], written: legal actions; outcomes where nature moves.
         count: int32[R], written: how many.
-        to_play: int32[R], written: whose move it is.
+        to_play: int32[R], written: whose move it is; -1 where nature moves.
+        prior_logits: float32[R, M], written where nature moves: the outcomes' log-probabilities.
+        probs: float32[C], scratch.
     """
     base = np.intp(states.ctypes.data)
     words = states.shape[1]
@@ -52,7 +58,14 @@ def play_rows(
             count[row] = 0
         else:
             discount[row] = 1.0
-            count[row] = legal_actions(address, actions[row])
+            moves = 0
+            if chance is not None:
+                moves = chance(address, actions[row], probs)
+                for k in range(moves):
+                    prior_logits[row, k] = np.log(probs[k])
+            if moves == 0:
+                moves = legal_actions(address, actions[row])
+            count[row] = moves
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -123,8 +136,40 @@ def observe_rows(observe: Any, states: Any, target: Any, pending: Any, planes: A
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def look_ahead(
+    step: Any, chance: Any, states: Any, target: Any, pending: Any, keys: Any, shown: Any, counter: Any,
+    actions: Any, probs: Any,
+) -> None:  # fmt: skip
+    """Copy the positions of the rows listed in pending int64[n] and roll each copy until a player is to move.
+
+    Args:
+        keys: uint64[R], the positions' keys: a generator that begins there draws, so that equal positions are
+            rolled alike.
+        shown: uint64[n, words], written.
+        counter: uint64[1], actions: int32[C], probs: float32[C], scratch.
+    """
+    base = np.intp(shown.ctypes.data)
+    stride = shown.shape[1] * 8
+    for index in range(len(pending)):
+        row = pending[index]
+        shown[index] = states[target[row]]
+        counter[0] = keys[row]
+        roll(step, chance, base + index * stride, counter, actions, probs)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def read_endings(is_terminal: Any, returns: Any, shown: Any, values: Any) -> None:
+    """Replace values float32[n, P] by returns where shown uint64[n, words] is an ending."""
+    base = np.intp(shown.ctypes.data)
+    stride = shown.shape[1] * 8
+    for index in range(len(shown)):
+        if is_terminal(base + index * stride):
+            returns(base + index * stride, values[index])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def file_answers(
-    pending: Any, logits: Any, values: Any, actions: Any, count: Any, slots: Any, twins: Any,
+    pending: Any, logits: Any, values: Any, actions: Any, count: Any, to_play: Any, slots: Any, twins: Any,
     cache_status: Any, cache_logits: Any, cache_value: Any, prior_logits: Any, value: Any,
 ) -> None:  # fmt: skip
     """Give the network's answers to their rows, their twins and the cache.
@@ -133,13 +178,15 @@ def file_answers(
         pending: int64[n], the rows that were evaluated.
         logits: float32[n, A], over all actions of the game.
         values: float32[n, P], absolute players.
+        to_play: int32[R], the mover; where it is -1, prior_logits are there already.
     """
     players = value.shape[1]
     for index in range(len(pending)):
         row = pending[index]
         slot = slots[row]
-        for k in range(count[row]):
-            prior_logits[row, k] = logits[index, actions[row, k]]
+        if to_play[row] >= 0:
+            for k in range(count[row]):
+                prior_logits[row, k] = logits[index, actions[row, k]]
         for player in range(players):
             value[row, player] = values[index, player]
         if slot >= 0:
@@ -158,13 +205,16 @@ def file_answers(
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def move_rows(
-    step: Any, is_terminal: Any, returns: Any, states: Any, actions: Any, ended: Any, outcome: Any
-) -> None:
-    """Play one action in each state, in place, and say which games it ended.
+    step: Any, is_terminal: Any, returns: Any, chance: Any, states: Any, actions: Any, seeds: Any,
+    scratch: Any, probs: Any, ended: Any, outcome: Any,
+) -> None:  # fmt: skip
+    """Play one action in each state, in place, let nature move, and say which games ended.
 
     Args:
         states: uint64[B, words], changed.
         actions: int32[B].
+        seeds: uint64[B], each row's for nature, used up; empty without chance.
+        scratch: int32[C], probs: float32[C].
         ended: bool[B], written.
         outcome: float32[B, P], written where a game ended: its returns.
     """
@@ -173,6 +223,8 @@ def move_rows(
     for row in range(len(states)):
         address = base + row * stride
         step(address, np.int64(actions[row]))
+        if chance is not None:
+            roll(step, chance, address, seeds[row : row + 1], scratch, probs)
         ended[row] = is_terminal(address)
         if ended[row]:
             returns(address, outcome[row])

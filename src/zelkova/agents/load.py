@@ -3,10 +3,15 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import nn
 
 from zelkova import games
 from zelkova.agents.agent import Agent
+from zelkova.agents.planner import Planner, PlannerConfig
+from zelkova.agents.rollouts import Rollouts
 from zelkova.errors import CheckpointError, ConfigError, ZelkovaError, hint
 from zelkova.networks.build import build_network
 from zelkova.networks.config import NetworkConfig
@@ -70,6 +75,14 @@ def run_of(path: Path) -> Path:
     return folder.parent if folder.name == CHECKPOINTS else folder
 
 
+class Parts(NamedTuple):
+    """What a checkpoint holds of an agent."""
+
+    game: games.Game
+    module: nn.Module  # the network, in evaluation mode
+    config: SearchConfig  # without noise unless asked
+
+
 def load_agent(
     path: str | Path,
     *,
@@ -78,6 +91,7 @@ def load_agent(
     device: str = "auto",
     cache: int = 65536,
     num_leaves: int = 1,
+    rollouts: Rollouts | None = None,
     **search: Any,
 ) -> Agent:
     """Load an agent as it plays outside training: without noise unless asked, and with a budget of its own.
@@ -89,11 +103,56 @@ def load_agent(
         device: "auto", "cpu", "cuda", ...
         cache: positions whose evaluation is kept.
         num_leaves: of one tree evaluated at a time: fills a network's batch where few positions are searched.
+        rollouts: as in `Agent`.
         **search: other fields of SearchConfig to change.
     Raises:
         CheckpointError: the file is missing, damaged or foreign.
         ConfigError: a search setting is unknown or out of range.
         GameError: the game that it names can't be loaded, or is a file in the run's own folder.
+    """
+    game, module, config = load_parts(path, num_simulations, search)
+    place, _ = resolve_device(device)
+    engine = make_engine(module, game.observation_shape, device=place, max_batch=batch * num_leaves)
+    return Agent(game, engine, config, batch=batch, cache=cache, num_leaves=num_leaves, rollouts=rollouts)
+
+
+def load_planner(
+    path: str | Path,
+    options: PlannerConfig | None = None,
+    *,
+    num_simulations: int | None = None,
+    device: str = "auto",
+    rng: np.random.Generator | None = None,
+    **search: Any,
+) -> Planner:
+    """Load an agent for one game in play; what it says of the checkpoint is as for `load_agent`.
+
+    Args:
+        path: a run's folder (its newest intact checkpoint) or a checkpoint file.
+        options: of the planner.
+        num_simulations: of a move, where it is not told; that of the training where None.
+        device: "auto", "cpu", "cuda", ...
+        rng: draws root noise; None searches without.
+        **search: other fields of SearchConfig to change.
+    Raises:
+        CheckpointError, ConfigError, GameError: as `load_agent`.
+    """
+    options = options or PlannerConfig()
+    game, module, config = load_parts(path, num_simulations, search)
+    place, _ = resolve_device(device)
+    engine = make_engine(module, game.observation_shape, device=place, max_batch=options.num_leaves)
+    return Planner(game, engine, config, options, rng)
+
+
+def load_parts(path: str | Path, num_simulations: int | None, search: dict[str, Any]) -> Parts:
+    """Read a checkpoint's game, network and search settings, as they play outside training.
+
+    Args:
+        path: a run's folder or a checkpoint file.
+        num_simulations: a move's budget; that of the training where None.
+        search: fields of SearchConfig to change.
+    Raises:
+        CheckpointError, ConfigError, GameError: as `load_agent`.
     """
     unknown = [name for name in search if name not in SearchConfig.__dataclass_fields__]
     if unknown:
@@ -101,7 +160,7 @@ def load_agent(
             f"unknown search setting `{unknown[0]}`; {hint(unknown[0], SearchConfig.__dataclass_fields__)}"
         )
     if num_simulations is not None:
-        search["num_simulations"] = num_simulations
+        search = {**search, "num_simulations": num_simulations}
     file, tensors, words = find_checkpoint(path)
     try:
         games.refuse_inside(words["game"], run_of(file))
@@ -120,6 +179,4 @@ def load_agent(
     )
     acting = {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
     fill_module(module, acting, file)
-    place, _ = resolve_device(device)
-    engine = make_engine(module.eval(), game.observation_shape, device=place, max_batch=batch * num_leaves)
-    return Agent(game, engine, config, batch=batch, cache=cache, num_leaves=num_leaves)
+    return Parts(game, module.eval(), config)

@@ -1,6 +1,12 @@
 """The search's model made of known rules and a network: an embedding is a position's record.
 
 Values leave this room as absolute players, whatever view the network takes.
+
+Where nature moves (dice, a new tile), the search gets the outcomes with their log-probabilities, and as value
+the network's opinion of the position that one drawn outcome leads to. So the network needs to know only the
+positions where players move, on which it is trained, and it is asked once, as for any node. The draw is right
+on average: a chance node's mean is over that opinion and the outcomes that the search went on with, each as
+often as it is probable. The draw follows from the position's key, so equal positions get equal answers.
 """
 
 import time
@@ -77,12 +83,15 @@ class RulesModel:
             )
         self.game, self.engine = game, engine
         self.num_trees, self.num_nodes, self.num_leaves = num_trees, num_nodes, num_leaves
-        rows, wide, players = num_trees * num_leaves, game.max_legal_actions, game.num_players
+        rows, wide, players = num_trees * num_leaves, game.max_edges, game.num_players
         self.states = np.zeros((num_trees * num_nodes, game.words), np.uint64)
         self._seats = game.view_states(self.states)["to_play"]
         self._trees = np.repeat(np.arange(num_trees, dtype=np.int64), num_leaves) * num_nodes
         self._planes = np.zeros((rows, *game.observation_shape), np.float32)
         self._keys = np.zeros(rows, np.uint64)
+        self._shown = np.zeros((rows if game.has_chance else 0, game.words), np.uint64)
+        self._counter = np.zeros(1, np.uint64)
+        self._scratch, self._probs = game.new_scratch()
         self._slots, self._twins, self._pending = (np.zeros(rows, np.int64) for _ in range(3))
         self._answer = Evaluation(
             reward=np.zeros((rows, players), np.float32),
@@ -113,7 +122,7 @@ class RulesModel:
         """Put a position at each tree's root.
 
         Args:
-            states: [B, words], not at an ending.
+            states: [B, words], not at an ending and not where nature moves.
         Raises:
             ShapeError: states has another shape.
         """
@@ -136,6 +145,17 @@ class RulesModel:
         none = np.full(self.num_trees, -1, np.int64)
         return self._evaluate(none, roots, np.zeros(self.num_trees, np.int32))
 
+    def keep(self, moved: NDArray[np.int32], tree: int = 0) -> None:
+        """Let the states follow their nodes when a tree was cut down to one of its subtrees.
+
+        Args:
+            moved: [N] new number of each old node, -1 where it was freed, as `BatchSearch.keep` gives it.
+            tree: which of the batch.
+        """
+        old = np.flatnonzero(moved >= 0)
+        start = tree * self.num_nodes
+        self.states[start + moved[old]] = self.states[start + old]
+
     def step(
         self, parent: NDArray[np.int32], action: NDArray[np.int32], node: NDArray[np.int32]
     ) -> Evaluation:
@@ -143,7 +163,7 @@ class RulesModel:
 
         Args:
             parent: [R], the node that is left.
-            action: [R], a legal action there.
+            action: [R], a legal action there, or an outcome.
             node: [R], the slot of the new node; -1 for a row without work.
         Returns:
             R rows; the arrays are written again by the next call.
@@ -158,10 +178,11 @@ class RulesModel:
         cut: tuple[Any, ...] = tuple(array[:rows] for array in self._answer)
         out = Evaluation(*cut)
         kernels.play_rows(
-            native.step, native.is_terminal, native.legal_actions, native.returns, self.states, self._seats,
-            source, target, played, out.reward, out.discount, out.actions, out.count, out.to_play,
+            native.step, native.is_terminal, native.legal_actions, native.returns, native.chance,
+            self.states, self._seats, source, target, played, out.reward, out.discount, out.actions,
+            out.count, out.to_play, out.prior_logits, self._probs,
         )  # fmt: skip
-        if len(self._cache_keys):
+        if len(self._cache_keys) or self.game.has_chance:
             position_keys(self.game, self.states, target, self._keys)
         listed = kernels.look_up(
             target, out.discount, out.count, self._keys, self._cache_keys, self._cache_status,
@@ -170,19 +191,39 @@ class RulesModel:
         )  # fmt: skip
         self.asked += int(np.count_nonzero(out.discount[target >= 0]))
         if listed:
-            pending, planes = self._pending[:listed], self._planes[:listed]
-            kernels.observe_rows(native.observe, self.states, target, pending, planes)
-            logits, outcomes = self._ask(planes)
+            pending = self._pending[:listed]
+            logits, values = self._ask(target, pending, out.to_play)
             self.evaluated += listed
-            values = absolute_values(self.game, outcomes, out.to_play[pending])
             kernels.file_answers(
-                pending, logits, values, out.actions, out.count, self._slots[:rows], self._twins[:rows],
-                self._cache_status, self._cache_logits, self._cache_value, out.prior_logits, out.value,
+                pending, logits, values, out.actions, out.count, out.to_play, self._slots[:rows],
+                self._twins[:rows], self._cache_status, self._cache_logits, self._cache_value,
+                out.prior_logits, out.value,
             )  # fmt: skip
         return out
 
-    def _ask(self, planes: Floats) -> tuple[Floats, Floats]:
-        """Ask the network; where it fails, nothing in the cache waits for its answer any more."""
+    def _ask(
+        self, target: NDArray[np.int64], pending: NDArray[np.int64], to_play: NDArray[np.int32]
+    ) -> tuple[Floats, Floats]:
+        """Ask the network about the pending rows: logits [n, A] and absolute values [n, P]."""
+        native, planes = self.game.native, self._planes[: len(pending)]
+        if not self.game.has_chance:
+            kernels.observe_rows(native.observe, self.states, target, pending, planes)
+            logits, outcomes = self._evaluate_planes(planes)
+            return logits, absolute_values(self.game, outcomes, to_play[pending])
+        shown, rows = self._shown[: len(pending)], np.arange(len(pending))
+        kernels.look_ahead(
+            native.step, native.chance, self.states, target, pending, self._keys, shown, self._counter,
+            self._scratch, self._probs,
+        )  # fmt: skip
+        kernels.observe_rows(native.observe, shown, rows, rows, planes)
+        logits, outcomes = self._evaluate_planes(planes)
+        seats = self.game.view_states(shown)["to_play"].astype(np.int32)
+        values = absolute_values(self.game, outcomes, seats)
+        kernels.read_endings(native.is_terminal, native.returns, shown, values)
+        return logits, values
+
+    def _evaluate_planes(self, planes: Floats) -> tuple[Floats, Floats]:
+        """Run the network; where it fails, nothing in the cache waits for its answer any more."""
         start = time.perf_counter()
         try:
             answer = self.engine.evaluate(planes)

@@ -10,25 +10,25 @@ none. Actions that were never tried come first, in random order. The mover of a 
 of the returns (max^n), so any number of players is one code. No tree is kept between moves; the most visited
 action is played, ties at random. An ending met in the tree counts by its returns, like a rollout's.
 
+Where nature moves, a walk draws an outcome by its probability, in the tree as in a rollout; each outcome that
+comes has a node of its own.
+
 All of it is one kernel over a batch of positions, without the interpreter lock and without allocation. A
 row's answer depends on its state and seed only, so threads may split a batch anyhow.
 """
 
 import dataclasses
-import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from zelkova.agents.uct_tree import new_tree, refuse_too_large
 from zelkova.errors import ConfigError, GameError, ShapeError
 from zelkova.games.game import Game
-from zelkova.games.playout import playout, random_below
-
-EXPLORATION = 1.0
-"""c of the score, for returns in [-1, 1]."""
+from zelkova.games.playout import draw_outcome, playout, random_below
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,39 +42,22 @@ class UctResult:
     ]  # [n, A] the mover's mean return in the game's return_range, 0 where unvisited
 
 
-class UctTree(NamedTuple):
-    """One tree's arrays, used for one position after the other. N nodes, E edges, D deepest walk."""
-
-    states: Any  # uint64[N + 1, words]; the last row is for rollouts
-    first_edge: Any  # int64[N] where the node's edges begin
-    num_edges: Any  # int32[N] legal actions; 0 until the node is reached a second time
-    num_tried: Any  # int32[N] edges that have a child; they come first
-    visits: Any  # int32[N] walks that reached the node
-    terminal: Any  # bool[N] the game is over here
-    edge_action: Any  # int32[E]
-    edge_child: Any  # int32[E] node below
-    edge_visits: Any  # int32[E] walks through the edge
-    edge_mean: Any  # float64[E] mean return of the mover above the edge, in [-1, 1]
-    edge_bonus: Any  # float64[E] c / sqrt(n)
-    path_node: Any  # int32[D] nodes of the walk
-    path_edge: Any  # int64[D] edges of the walk
-    root_log: Any  # float64[N + 1] sqrt(ln N) by N
-    bonus: Any  # float64[N + 1] c / sqrt(n) by n
-    actions: Any  # int32[M] scratch
-    returns: Any  # float32[P] scratch
-    scaled: Any  # float64[P] scratch, in [-1, 1]
-    counter: Any  # uint64[1] the generator's state
-
-
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _expand(legal_actions: Any, address: Any, tree: Any, node: Any, edges_used: Any) -> Any:
-    """Give a node its edges, one a legal action; give the number of edges used, -1 where there is none."""
-    count = legal_actions(address, tree.actions)
+def _expand(legal_actions: Any, chance: Any, address: Any, tree: Any, node: Any, edges_used: Any) -> Any:
+    """Give a node its edges, one a legal action or outcome; give how many are used, or -1."""
+    count = 0
+    if chance is not None:
+        count = chance(address, tree.actions, tree.probs)
+    outcomes = count
+    if count == 0:
+        count = legal_actions(address, tree.actions)
     if count <= 0:
         return np.int64(-1)
     tree.first_edge[node] = edges_used
     tree.num_edges[node] = count
-    tree.num_tried[node] = 0
+    tree.num_tried[node] = outcomes
+    for k in range(outcomes):
+        tree.edge_child[edges_used + k] = -1
     for k in range(count):
         tree.edge_action[edges_used + k] = tree.actions[k]
     return edges_used + count
@@ -115,12 +98,25 @@ def _try_new_edge(tree: Any, node: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _backup(tree: Any, movers: Any, depth: Any) -> None:
+def _next_edge(chance: Any, address: Any, tree: Any, mover: Any, node: Any) -> Any:
+    """Give the edge to walk: drawn where nature moves, else the best; -1 where an action was never tried."""
+    if chance is not None and mover < 0:
+        count = chance(address, tree.actions, tree.probs)
+        return np.int64(tree.first_edge[node] + draw_outcome(tree.counter, tree.probs, count))
+    if tree.num_tried[node] < tree.num_edges[node]:
+        return np.int64(-1)
+    return np.int64(_choose_edge(tree, node))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _backup(chance: Any, tree: Any, movers: Any, depth: Any) -> None:
     """Add the scaled returns to the walk's nodes and edges; each mover reads its own component."""
     for level in range(depth):
         node = tree.path_node[level]
         edge = tree.path_edge[level]
         tree.visits[node] += 1
+        if chance is not None and movers[node] < 0:
+            continue
         visits = tree.edge_visits[edge] + 1
         tree.edge_visits[edge] = visits
         tree.edge_mean[edge] += (tree.scaled[movers[node]] - tree.edge_mean[edge]) / visits
@@ -137,8 +133,9 @@ def _read_returns(returns: Any, address: Any, tree: Any, middle: Any, half: Any)
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _search(
-    step: Any, legal_actions: Any, is_terminal: Any, returns: Any, tree: Any, movers: Any, scale: Any
-) -> Any:
+    step: Any, legal_actions: Any, is_terminal: Any, returns: Any, chance: Any, tree: Any, movers: Any,
+    scale: Any,
+) -> Any:  # fmt: skip
     """Run the simulations of one tree whose root state is in place; give 0, or -1 where a rule breaks.
 
     Args:
@@ -148,23 +145,20 @@ def _search(
     base = np.intp(tree.states.ctypes.data)
     stride = tree.states.shape[1] * 8
     rollout = len(tree.states) - 1
-    tree.visits[0] = 0
-    tree.terminal[0] = False
-    edges_used = _expand(legal_actions, base, tree, 0, np.int64(0))
+    edges_used = _expand(legal_actions, chance, base, tree, 0, np.int64(0))
     if edges_used < 0:
         return -1
     for simulation in range(1, rollout):
-        node = np.int64(0)
-        depth = 0
+        node, depth, edge = np.int64(0), 0, np.int64(-1)
         while not tree.terminal[node]:
             if tree.num_edges[node] == 0:
-                edges_used = _expand(legal_actions, base + node * stride, tree, node, edges_used)
+                edges_used = _expand(legal_actions, chance, base + node * stride, tree, node, edges_used)
                 if edges_used < 0:
                     return -1
             tree.path_node[depth] = node
-            if tree.num_tried[node] < tree.num_edges[node]:
+            edge = _next_edge(chance, base + node * stride, tree, movers[node], node)
+            if edge < 0 or tree.edge_child[edge] < 0:
                 break
-            edge = _choose_edge(tree, node)
             tree.path_edge[depth] = edge
             depth += 1
             node = np.int64(tree.edge_child[edge])
@@ -172,7 +166,8 @@ def _search(
             tree.visits[node] += 1
             _read_returns(returns, base + node * stride, tree, scale[0], scale[1])
         else:
-            edge = _try_new_edge(tree, node)
+            if edge < 0:
+                edge = np.int64(_try_new_edge(tree, node))
             tree.path_edge[depth] = edge
             depth += 1
             leaf = np.int64(simulation)
@@ -186,10 +181,11 @@ def _search(
             if not tree.terminal[leaf]:
                 tree.states[rollout] = tree.states[leaf]
                 address = base + rollout * stride
-                if playout(step, legal_actions, is_terminal, address, tree.counter, tree.actions) < 0:
+                scratch = (tree.counter, tree.actions, tree.probs)
+                if playout(step, legal_actions, is_terminal, chance, address, *scratch) < 0:
                     return -1
             _read_returns(returns, address, tree, scale[0], scale[1])
-        _backup(tree, movers, depth)
+        _backup(chance, tree, movers, depth)
     return 0
 
 
@@ -218,6 +214,7 @@ def uct_batch(
     legal_actions: Any,
     is_terminal: Any,
     returns: Any,
+    chance: Any,
     tree: Any,
     movers: Any,
     scale: Any,
@@ -230,6 +227,7 @@ def uct_batch(
     """Search every row of states uint64[n, words] with its own seed; write the answer of each.
 
     Args:
+        chance: the game's rule, or None.
         tree: a UctTree, used anew for each row.
         movers: int8[N + 1], the field to_play of the tree's states.
         scale: float64[2], middle and half width of the game's return range.
@@ -241,8 +239,10 @@ def uct_batch(
     """
     for row in range(len(states)):
         tree.states[0] = states[row]
+        tree.visits[0] = 0
+        tree.terminal[0] = False
         tree.counter[0] = seeds[row]
-        if _search(step, legal_actions, is_terminal, returns, tree, movers, scale) < 0:
+        if _search(step, legal_actions, is_terminal, returns, chance, tree, movers, scale) < 0:
             return -1 - row
         actions[row] = tree.edge_action[_choose_final(tree)]
         for edge in range(tree.num_tried[0]):
@@ -250,64 +250,6 @@ def uct_batch(
             visit_counts[row, action] = tree.edge_visits[edge]
             q_values[row, action] = np.float32(tree.edge_mean[edge] * scale[1] + scale[0])
     return 0
-
-
-def new_tree(game: Game, num_simulations: int) -> tuple[UctTree, NDArray[np.int8]]:
-    """Allocate a tree and the view of its movers.
-
-    Args:
-        game: whose positions are searched.
-        num_simulations: of each search.
-    """
-    nodes, most = num_simulations + 1, game.max_legal_actions
-    edges = nodes * most
-    counts = np.arange(nodes + 1, dtype=np.float64)
-    counts[0] = 1.0
-    states = game.new_states(nodes + 1)
-    offset = game.state_dtype.fields["to_play"][1]  # type: ignore[index]
-    tree = UctTree(
-        states=states,
-        first_edge=np.empty(nodes, np.int64),
-        num_edges=np.empty(nodes, np.int32),
-        num_tried=np.empty(nodes, np.int32),
-        visits=np.empty(nodes, np.int32),
-        terminal=np.empty(nodes, np.bool_),
-        edge_action=np.empty(edges, np.int32),
-        edge_child=np.empty(edges, np.int32),
-        edge_visits=np.empty(edges, np.int32),
-        edge_mean=np.empty(edges, np.float64),
-        edge_bonus=np.empty(edges, np.float64),
-        path_node=np.empty(nodes, np.int32),
-        path_edge=np.empty(nodes, np.int64),
-        root_log=np.sqrt(np.log(counts)),
-        bonus=EXPLORATION / np.sqrt(counts),
-        actions=np.empty(game.max_legal_actions, np.int32),
-        returns=np.zeros(game.num_players, np.float32),
-        scaled=np.zeros(game.num_players, np.float64),
-        counter=np.zeros(1, np.uint64),
-    )
-    return tree, states.view(np.int8)[:, offset]
-
-
-def tree_bytes(game: Game, num_simulations: int) -> int:
-    """Give the memory of `new_tree` in bytes, scratch left out."""
-    return (num_simulations + 1) * (28 * game.max_legal_actions + 49 + 8 * game.words)
-
-
-def _refuse_too_large(game: Game, num_simulations: int, threads: int) -> None:
-    """Refuse trees that this machine's memory can't hold, where the system tells how much it has.
-
-    Raises:
-        ConfigError: says how much they need and how much there is.
-    """
-    needed = threads * tree_bytes(game, num_simulations)
-    names = getattr(os, "sysconf_names", {})
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_PHYS_PAGES" in names else None
-    if memory is not None and needed > memory:
-        raise ConfigError(
-            f"uct with {num_simulations} simulations of {game.name} on {threads} threads needs"
-            f" {needed / 1e9:.1f} GB, and this machine has {memory / 1e9:.1f} GB; next: fewer simulations"
-        )
 
 
 class UctSearch:
@@ -327,7 +269,7 @@ class UctSearch:
             raise ConfigError(
                 f"uct got {num_simulations} simulations and {threads} threads; allowed: 1 or more of each"
             )
-        _refuse_too_large(game, num_simulations, threads)
+        refuse_too_large(game, num_simulations, threads)
         self.game = game
         self.num_simulations = num_simulations
         low, high = game.return_range
@@ -338,16 +280,21 @@ class UctSearch:
         """Search every position; a row's answer depends on its state and seed only.
 
         Args:
-            states: [n, words], none of them an ending.
+            states: [n, words], none of them an ending, and nature to move in none.
             seeds: [n].
         Raises:
             ShapeError: states have another width, or there is not one seed a state.
-            GameError: a position has no legal action, or a playout does not end.
+            GameError: nature is to move, a position has no legal action, or a playout does not end.
         """
         if states.ndim != 2 or states.shape[1] != self.game.words or seeds.shape != (len(states),):
             raise ShapeError(
                 f"uct got states {states.shape} and seeds {seeds.shape}; "
                 f"allowed: [n, {self.game.words}] and [n] for {self.game.name}"
+            )
+        states = np.ascontiguousarray(states)
+        if self.game.has_chance and (self.game.view_states(states)["to_play"] < 0).any():
+            raise GameError(
+                f"{self.game.source}: nature is to move in a position; next: roll it before a search"
             )
         shape = (len(states), self.game.num_actions)
         result = UctResult(
@@ -358,7 +305,7 @@ class UctSearch:
             return result
         edges = np.linspace(0, len(states), threads + 1).astype(int)
         slices = [slice(int(edges[k]), int(edges[k + 1])) for k in range(threads)]
-        arguments = (np.ascontiguousarray(states), np.ascontiguousarray(seeds, np.uint64), result)
+        arguments = (states, np.ascontiguousarray(seeds, np.uint64), result)
         if threads == 1:
             self._search_slice(0, slices[0], *arguments)
         else:
@@ -383,6 +330,7 @@ class UctSearch:
             rules.legal_actions,
             rules.is_terminal,
             rules.returns,
+            rules.chance,
             tree,
             movers,
             self._scale,

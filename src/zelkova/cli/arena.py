@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 BATCH = 64  # positions that one agent searches side by side
 
 
+PLAYERS = (
+    "Runs, checkpoints, `random`, `uct:N`, `maxn:DEPTH`, `paranoid:DEPTH`, `alphabeta:DEPTH` or `minimax`."
+)
+
+
 def arena(
-    players: Annotated[
-        list[str], typer.Argument(metavar="A B ...", help="Runs, checkpoints, `random` or `uct:N`.")
-    ],
+    players: Annotated[list[str], typer.Argument(metavar="A B ...", help=PLAYERS)],
     games: Annotated[int, typer.Option(min=1, help="Games a pair; rounded up so that seats balance.")] = 200,
     game: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="The game, where no player is a run.")
@@ -129,9 +132,12 @@ def describe_match(result: "MatchResult", plies: int) -> list[str]:
         f"openings of 0 to {plies} plies, {result.plies.mean():.1f} plies on average",
         f"  score {result.score:.1%} (95 %: {low:.1%} to {high:.1%}{even})",
         f"  Elo {result.elo:+.0f} (95 %: {elo_low:+.0f} to {elo_high:+.0f})",
-        "  seat   wins  draws  losses",
     ]
-    for seat in [*range(result.num_players), None]:
+    if result.is_apart:
+        means = zip(result.names, result.returns.mean(axis=0), strict=True)
+        lines.append("  mean return: " + ", ".join(f"{name} {mean:.4g}" for name, mean in means))
+    lines.append("  seat   wins  draws  losses")
+    for seat in [None] if result.is_apart else [*range(result.num_players), None]:
         wins, draws, losses = result.tally(seat)
         name = "all" if seat is None else str(seat + 1)
         lines.append(f"  {name:>4}  {wins:5}  {draws:5}  {losses:6}")

@@ -30,7 +30,8 @@ Target = Annotated[
 AgentName = Annotated[
     str | None,
     typer.Option(
-        metavar="RUN|uct:N|random", help="Who plays the other seats; by default the run, or uct:1000."
+        metavar="RUN|uct:N|paranoid:DEPTH|maxn:DEPTH|alphabeta:DEPTH|minimax|random",
+        help="Who plays the other seats; by default the run, or uct:1000.",
     ),
 ]
 Seat = Annotated[str, typer.Option(help="The player that you are, from 1; several as 1,2; none to watch.")]
@@ -156,14 +157,17 @@ def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thin
     Raises:
         ConfigError: there is nobody of that name.
     """
+    from zelkova.agents.classic import is_classic, make_classic
     from zelkova.evaluation.config import REFERENCES, UCT
-    from zelkova.play.thinking import LateThinker, RandomThinker, UctThinker
+    from zelkova.play.thinking import ClassicThinker, LateThinker, RandomThinker, UctThinker
 
     if name == "random":
         return RandomThinker()
     match = UCT.fullmatch(name)
     if match:
         return UctThinker(game, int(match[1]))
+    if is_classic(name):
+        return ClassicThinker(make_classic(name, game), name)
     if name.startswith("uct") and not Path(name).exists():
         raise ConfigError(
             f"--agent {name}: allowed: uct:N with N simulations a move from 1 to 10000000; hint: uct:1000"
@@ -179,12 +183,12 @@ def _loader(name: str, game: Game, simulations: int, device: str) -> "Callable[[
     """Give what loads a run's agent and makes sure that it plays this game."""
 
     def load() -> "Thinker":
-        from zelkova.agents.load import load_agent
-        from zelkova.play.thinking import AgentThinker
+        from zelkova.agents.load import load_planner
+        from zelkova.play.thinking import AgentThinker, planner_options
 
-        leaves = LEAVES if simulations >= FEWEST_FOR_LEAVES else 1
-        agent = load_agent(name, num_simulations=simulations, device=device, num_leaves=leaves)
-        other = agent.game
+        options = planner_options(simulations, LEAVES if simulations >= FEWEST_FOR_LEAVES else 1)
+        planner = load_planner(name, options, num_simulations=simulations, device=device)
+        other = planner.game
         refuse_broken(other)
         if other.name != game.name:
             raise ConfigError(f"{name} plays {other.name}, not {game.name}; next: name the run alone")
@@ -193,7 +197,7 @@ def _loader(name: str, game: Game, simulations: int, device: str) -> "Callable[[
                 f"{name} plays {other.name} with {other.options}, not {game.options}; "
                 "next: name the run alone, or give the same options with --set game.KEY=VALUE"
             )
-        return AgentThinker(agent, name)
+        return AgentThinker(planner, name)
 
     return load
 

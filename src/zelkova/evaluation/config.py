@@ -12,7 +12,7 @@ MOST_SIMULATIONS = 100_000_000
 UCT = re.compile(r"uct:([1-9][0-9]{0,6}|10000000)")
 """How the reference opponent is named, with its simulations a move."""
 
-REFERENCES = ("random", "uct:1000")
+REFERENCES = ("random", "uct:1000", "paranoid:6", "maxn:4", "alphabeta:6", "minimax")
 """Players that need no training, as examples of their names."""
 
 
@@ -76,5 +76,5 @@ class RatingConfig:
             if name != "random" and not UCT.fullmatch(name):
                 raise ConfigError(
                     f"rating.opponents names `{name}`; allowed: random, and uct:N with N from 1 to 10000000;"
-                    f" {hint(name, REFERENCES)}"
+                    f" {hint(name, REFERENCES[:2])}"
                 )

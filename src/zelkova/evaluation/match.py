@@ -9,6 +9,9 @@ opening. Two deterministic players would play one game twice: theirs are 0 to 4 
 because from longer random openings even perfect play gives points away: at connect four it scored 100 %
 against uct:1000 without an opening, 99 % from these of 0 to 2 plies, 97 % from different ones of 0 to 4.)
 
+In a game for one player, A and B each play every opening alone, and whoever reaches the higher return wins.
+Where nature moves (dice, a new tile), each game draws from a seed of its own.
+
 Scores are shares from 0 to 1: the return scaled by the game's return range, so a draw of two counts a half.
 """
 
@@ -20,14 +23,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from zelkova.errors import ConfigError, GameError, IllegalActionError
+from zelkova.errors import GameError, IllegalActionError
 from zelkova.evaluation.config import MatchConfig
 from zelkova.evaluation.elo import elo_gap, wilson_interval
 from zelkova.evaluation.openings import even_openings
 from zelkova.evaluation.players import Player
 from zelkova.games.game import Game, Position
+from zelkova.games.playout import roll
 
 _MAX_PLIES = 100_000
+_NATURE = 0x2545F491  # told apart from moves in a game's seeds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,12 +41,13 @@ class MatchResult:
 
     game: str  # its name
     names: tuple[str, str]  # of A and of B
-    num_players: int  # P
+    num_players: int  # P; 2 for a game for one player, which A and B play apart
     seats: NDArray[np.int32]  # [G] A's seat
     openings: NDArray[np.int32]  # [G] which opening was played
-    returns: NDArray[np.float32]  # [G, P] by seat, in the game's return_range
+    returns: NDArray[np.float32]  # [G, P] by seat, in the game's return_range; apart: of A and of B
     scores: NDArray[np.float64]  # [G] A's share, 0..1
-    plies: NDArray[np.int32]  # [G] length of the game, opening included
+    plies: NDArray[np.int32]  # [G] length of the game, opening included, outcomes left out; apart: A's
+    is_apart: bool = False  # the game is for one player
 
     @property
     def num_games(self) -> int:
@@ -99,16 +105,20 @@ def _step_games(
     legal_actions: Any,
     is_terminal: Any,
     returns: Any,
+    chance: Any,
     states: Any,
     actions: Any,
+    seeds: Any,
     legal: Any,
+    probs: Any,
     out: Any,
 ) -> Any:
-    """Play one action in every row of states uint64[n, words] in place.
+    """Play one action in every row of states uint64[n, words] in place, and let nature move.
 
     Args:
         actions: int32[n] in; out: 1 where the game has ended, 0 where it goes on.
-        legal: int32[M], scratch.
+        seeds: uint64[n], each row's for nature, used up.
+        legal: int32[M], probs: float32[C], scratch.
         out: float32[n, P], the returns of games that have ended, written.
     Returns: -1, or the first row whose action is not legal; nothing from there on is played.
     """
@@ -124,6 +134,7 @@ def _step_games(
         if not is_legal:
             return row
         step(address, np.int64(actions[row]))
+        roll(step, chance, address, seeds[row : row + 1], legal, probs)
         actions[row] = 0
         if is_terminal(address):
             actions[row] = 1
@@ -148,30 +159,29 @@ def play_match(
     """Play A (`first`) against B (`second`), seats and openings balanced.
 
     Args:
-        game: with two players or more.
+        game: for one player, two or more.
         first: sits in every seat in turn.
         second: sits in all the others.
-        config: games (rounded up to a multiple of P), seed, openings.
+        config: games (rounded up to a multiple of P; pairs of games for one player), seed, openings.
         on_progress: is told how many games have ended, and of how many.
     Raises:
-        ConfigError: the game is for one player, or its random openings all end.
+        ConfigError: the game's random openings all end.
         IllegalActionError: a player answered an action that is not legal.
         GameError: a game does not end.
     """
     players = game.num_players
-    if players < 2:
-        raise ConfigError(f"{game.name} is for one player; allowed in a match: games for two or more")
+    sides = max(players, 2)  # alone, A sits down in one of two games and B in the other
     count = -(-config.games // players)
     root = np.random.SeedSequence(config.seed)
     opening_rng, game_rng = (np.random.default_rng(child) for child in root.spawn(2))
     distinct = first.is_deterministic and second.is_deterministic
     most = most_opening_plies(config, first, second)
     starts, lengths = even_openings(game, count, most, opening_rng, distinct=distinct)
-    openings = np.repeat(np.arange(count, dtype=np.int32), players)
-    seats = np.tile(np.arange(players, dtype=np.int32), count)
+    openings = np.repeat(np.arange(count, dtype=np.int32), sides)
+    seats = np.tile(np.arange(sides, dtype=np.int32), count)
     seeds = game_rng.integers(2**63, size=len(seats)).astype(np.uint64)
     returns = np.zeros((len(seats), players), np.float32)
-    plies = np.repeat(lengths, players)
+    plies = np.repeat(lengths, sides)
     for begin in range(0, len(seats), config.parallel):
         part = slice(begin, begin + config.parallel)
         table = _Table(game, (first, second), starts[openings[part]], seats[part], seeds[part])
@@ -181,10 +191,14 @@ def play_match(
                 on_progress(begin + int((~table.alive).sum()), len(seats))
         returns[part] = table.returns
         plies[part] += table.plies
+    names = (first.name, second.name)
+    if players == 1:
+        returns, alone = returns.reshape(count, 2), np.zeros(count, np.int32)
+        duels = (np.sign(returns[:, 0] - returns[:, 1]).astype(np.float64) + 1.0) / 2.0
+        return MatchResult(game.name, names, 2, alone, openings[::2], returns, duels, plies[::2], True)
     low, high = game.return_range
     mine = returns[np.arange(len(seats)), seats].astype(np.float64)
     scores = (mine - low) / (high - low)
-    names = (first.name, second.name)
     return MatchResult(game.name, names, players, seats, openings, returns, scores, plies)
 
 
@@ -209,7 +223,7 @@ class _Table:
         self.returns = np.zeros((len(seats), game.num_players), np.float32)
         self.plies = np.zeros(len(seats), np.int32)
         self._moves = 0
-        self._legal = np.empty(game.max_legal_actions, np.int32)
+        self._scratch = game.new_scratch()
 
     def play_step(self) -> None:
         """Play one ply in every game that goes on."""
@@ -218,19 +232,21 @@ class _Table:
         for which, player in enumerate(self.players):
             rows = np.flatnonzero(self.alive & ((to_play == self.seats) == (which == 0)))
             if len(rows):
-                self._answer(player, rows, player.choose(self.states[rows], turn[rows]))
+                self._answer(player, rows, turn[rows])
         self._moves += 1
         if self._moves > _MAX_PLIES:
             raise GameError(f"{self.game.source}: a game did not end within {_MAX_PLIES} plies")
 
-    def _answer(self, player: Player, rows: NDArray[np.intp], chosen: NDArray[np.int32]) -> None:
-        """Play a player's answers in some of the games."""
+    def _answer(self, player: Player, rows: NDArray[np.intp], seeds: NDArray[np.uint64]) -> None:
+        """Ask a player and play its answers in some of the games; nature draws from other seeds than it."""
+        chosen = player.choose(self.states[rows], seeds)
         rules = self.game.native
         states, out = self.states[rows], self.returns[rows]
         flags = np.array(chosen, np.int32)
         bad = _step_games(
-            rules.step, rules.legal_actions, rules.is_terminal, rules.returns, states, flags, self._legal, out
-        )
+            rules.step, rules.legal_actions, rules.is_terminal, rules.returns, rules.chance,
+            states, flags, _mix(seeds, _NATURE), *self._scratch, out,
+        )  # fmt: skip
         if bad >= 0:
             raise IllegalActionError(
                 f"player {player.name} answered action {int(chosen[bad])}, which is not legal in "

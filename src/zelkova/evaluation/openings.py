@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from zelkova.agents.uct import UctSearch
 from zelkova.errors import ConfigError
 from zelkova.games.game import Game
-from zelkova.games.playout import random_below
+from zelkova.games.playout import random_below, roll
 
 _TRIES = 64
 _JUDGE_SIMULATIONS = 256
@@ -24,6 +24,8 @@ def even_openings(
     game: Game, count: int, most_plies: int, rng: np.random.Generator, *, distinct: bool
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Draw half as many lines again as are needed and keep the most even ones, in the order drawn.
+
+    For one player no line is uneven, and as many are drawn as are needed.
 
     Args:
         game: whose positions they are.
@@ -35,7 +37,7 @@ def even_openings(
     Raises:
         ConfigError: random openings of this length end the game again and again.
     """
-    if most_plies == 0:
+    if most_plies == 0 or game.num_players == 1:
         return draw_openings(game, count, 0, rng, distinct=distinct)
     states, lengths = draw_openings(game, count + (count + 1) // 2, most_plies, rng, distinct=distinct)
     seeds = rng.integers(2**63, size=len(states)).astype(np.uint64)
@@ -49,15 +51,28 @@ def even_openings(
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _play_random_plies(
-    step: Any, legal_actions: Any, is_terminal: Any, state: Any, plies: Any, counter: Any, legal: Any
+    step: Any,
+    legal_actions: Any,
+    is_terminal: Any,
+    chance: Any,
+    state: Any,
+    plies: Any,
+    counter: Any,
+    legal: Any,
+    probs: Any,
 ) -> Any:
-    """Play random legal plies on state uint64[1, words]; say whether the game goes on after them."""
+    """Play random legal plies on state uint64[1, words], and what nature does before, between and after them.
+
+    Outcomes don't count as plies. Says whether the game goes on.
+    """
     address = np.intp(state.ctypes.data)
+    roll(step, chance, address, counter, legal, probs)
     for _ in range(plies):
         count = legal_actions(address, legal)
         if count <= 0:
             return False
         step(address, np.int64(legal[random_below(counter, count)]))
+        roll(step, chance, address, counter, legal, probs)
         if is_terminal(address):
             return False
     return legal_actions(address, legal) > 0
@@ -81,7 +96,7 @@ def draw_openings(
     Raises:
         ConfigError: random openings of this length end the game again and again.
     """
-    legal = np.empty(game.max_legal_actions, np.int32)
+    scratch = game.new_scratch()
     openings = game.new_states(count)
     lengths = np.zeros(count, np.int32)
     seen: set[bytes] = set()
@@ -92,9 +107,7 @@ def draw_openings(
             plies = int(rng.integers(most_plies + 1))
             seeds = rng.integers(2**63, size=2).astype(np.uint64)
             state = game.initial_states(seeds[:1])
-            if not _play_random_plies(
-                rules.step, rules.legal_actions, rules.is_terminal, state, plies, seeds[1:], legal
-            ):
+            if not _play_random_plies(*rules.moving, state, plies, seeds[1:], *scratch):
                 continue
             openings[row], lengths[row] = state[0], plies
             found = True

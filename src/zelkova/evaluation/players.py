@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from zelkova.agents.classic import ClassicAgent, MinimaxAgent, is_classic, make_classic
 from zelkova.agents.uct import UctSearch
 from zelkova.errors import ConfigError, hint
 from zelkova.evaluation.config import REFERENCES, UCT
@@ -96,6 +97,26 @@ class UctPlayer:
         return self._search.search(states, seeds).actions
 
 
+class ClassicPlayer:
+    """Plays what max^n, alpha-beta or minimax picks: equal positions, equal answers."""
+
+    is_deterministic = True
+
+    def __init__(self, agent: ClassicAgent | MinimaxAgent, name: str) -> None:
+        """Wrap a classic search.
+
+        Args:
+            agent: searches a batch of positions.
+            name: how tables and records call it.
+        """
+        self.name = name
+        self.agent = agent
+
+    def choose(self, states: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Pick a legal action for each position; the seeds are not used."""
+        return self.agent.choose(states)
+
+
 class ActingAgent(Protocol):
     """What a SearchPlayer asks of an agent."""
 
@@ -124,8 +145,8 @@ class SearchPlayer:
 
 
 def is_reference(text: str) -> bool:
-    """Say whether a text names a player without a network: `random` or `uct:N`."""
-    return text == "random" or text.startswith("uct:")
+    """Say whether a text names a player without a network: `random`, `uct:N` or a classic search."""
+    return text == "random" or text.startswith("uct:") or is_classic(text)
 
 
 def make_player(
@@ -134,9 +155,9 @@ def make_player(
     """Make the player that a text names.
 
     Args:
-        text: `random`, `uct:N`, a run's folder or a checkpoint's path.
+        text: `random`, `uct:N`, a classic search (see make_classic), a run's folder or a checkpoint's path.
         game: whose positions it plays.
-        threads: that uct splits a batch over.
+        threads: that uct and the classic searches split a batch over.
         load_agent: reads a run's folder or a checkpoint; without it those are unknown.
     Raises:
         ConfigError: the text names no player.
@@ -144,6 +165,8 @@ def make_player(
     """
     if text == "random":
         return RandomPlayer(game)
+    if is_classic(text):
+        return ClassicPlayer(make_classic(text, game, threads=threads), text)
     if is_reference(text):
         match = UCT.fullmatch(text)
         if match is None:

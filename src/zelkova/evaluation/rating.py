@@ -34,7 +34,7 @@ class Gauntlet:
         """Make the opponents; no game is played yet.
 
         Args:
-            game: of the run, for two players or more.
+            game: of the run.
             config: opponents and numbers of games.
             seed: of all openings and opponents.
             threads: that uct splits a batch over.
@@ -74,7 +74,7 @@ class Gauntlet:
         Args:
             player: the checkpoint; its name must differ from the opponents'.
         Returns: mean scores `eval/score_OPPONENT` in 0..1, and `eval/elo` with the ends of its 95 % interval,
-            `eval/elo_low` and `eval/elo_high`.
+            `eval/elo_low` and `eval/elo_high`; for one player also the mean return, `eval/return`.
         """
         metrics: dict[str, float] = {}
         pairings = []
@@ -84,6 +84,8 @@ class Gauntlet:
             )
             result = play_match(self.game, player, opponent, config)
             metrics[metric_name(opponent.name)] = result.score
+            if result.is_apart:
+                metrics["eval/return"] = float(result.returns[:, 0].mean())
             pairings.append(pair_up(result))
         rating = fit_elo(pairings, self.ladder)[player.name]
         return {**metrics, "eval/elo": rating.elo, "eval/elo_low": rating.low, "eval/elo_high": rating.high}

@@ -27,6 +27,7 @@ class AddressedRules:
     returns: Any
     observe: Any
     position_hash: Any  # where the game has one
+    chance: Any = None  # None without chance
 
     def __init__(self, game: Game) -> None:
         """Wrap each rule; nothing is compiled yet.
@@ -48,10 +49,11 @@ class AddressedRules:
             return record_at(address)["to_play"]
 
         self.to_play: Any = to_play
+        self.moving = (self.step, self.legal_actions, self.is_terminal, self.chance)  # as NativeRules.moving
 
 
 def _addressed(rule: Any, record_at: Any, arguments: int) -> Any:
-    """Make a function of an address, and of the argument where there is one, from a function of a record."""
+    """Make a function of an address, and of up to two arguments, from a function of a record."""
     if arguments == 0:
 
         def ask(address):  # type: ignore[no-untyped-def]
@@ -62,7 +64,10 @@ def _addressed(rule: Any, record_at: Any, arguments: int) -> Any:
     def tell(address, argument):  # type: ignore[no-untyped-def]
         return rule(record_at(np.intp(address)), argument)
 
-    return numba.njit(error_model="numpy")(tell)
+    def tell_two(address, first, second):  # type: ignore[no-untyped-def]
+        return rule(record_at(np.intp(address)), first, second)
+
+    return numba.njit(error_model="numpy")(tell if arguments == 1 else tell_two)
 
 
 def rules_entries(game: Game) -> list[Entry]:
@@ -70,7 +75,8 @@ def rules_entries(game: Game) -> list[Entry]:
 
     init(state, seed: BigInt) · legal_actions(state, out int32[M]) -> n · step(state, action) ·
     is_terminal(state) -> 0 or 1 · returns(state, out float32[P]) · observe(state, planes float32[C, H, W],
-    zeroed by it) · position_hash(state) -> BigInt, where the game has one.
+    zeroed by it) · position_hash(state) -> BigInt, where the game has one · chance(state, out int32[C],
+    probs float32[C]) -> n, where the game has chance.
 
     Args:
         game: whose rules they are.
@@ -118,33 +124,49 @@ def rules_entries(game: Game) -> list[Entry]:
             return rules_position_hash(state)
 
         entries.append(Entry("position_hash", position_hash, u64(u32)))
-    return entries
+    return entries + ([_chance_entry(rules, game.num_outcomes)] if game.has_chance else [])
+
+
+def _chance_entry(rules: AddressedRules, num_outcomes: int) -> Entry:
+    """Make chance(state, out int32[C], probs float32[C]) -> n."""
+    actions_at, floats_at = array_reader(types.int32, ()), array_reader(types.float32, ())
+    rules_chance = rules.chance
+
+    def chance(state, out, probs):  # type: ignore[no-untyped-def]
+        return rules_chance(
+            state, actions_at(np.intp(out), num_outcomes), floats_at(np.intp(probs), num_outcomes)
+        )
+
+    return Entry("chance", chance, types.int32(types.uint32, types.uint32, types.uint32))
 
 
 def playout_entries(game: Game) -> list[Entry]:
     """List the random playouts as an exported function.
 
-    playouts(states uint64[n, words], n, counter uint64[1], actions int32[M]) -> plies: plays every state to
-    its end in place; states, counter and actions are addresses.
+    playouts(states uint64[n, words], n, counter uint64[1], actions int32[M], probs float32[C]) -> plies:
+    plays every state to its end in place; all but n are addresses, M holds outcomes too.
 
     Args:
         game: whose rules are played.
     """
     rules = AddressedRules(game)
-    step, legal_actions, is_terminal = rules.step, rules.legal_actions, rules.is_terminal
-    most = game.max_legal_actions
+    step, legal_actions, is_terminal, chance = rules.moving
+    most, outcomes = game.max_edges, game.num_outcomes
     rows_at, counter_at = array_reader(types.uint64, (game.words,)), array_reader(types.uint64, ())
-    actions_at = array_reader(types.int32, ())
+    actions_at, floats_at = array_reader(types.int32, ()), array_reader(types.float32, ())
 
-    def play(states, count, counter, actions):  # type: ignore[no-untyped-def]
+    def play(states, count, counter, actions, probs):  # type: ignore[no-untyped-def]
         return playouts(
             step,
             legal_actions,
             is_terminal,
+            chance,
             rows_at(np.intp(states), np.intp(count)),
             counter_at(np.intp(counter), 1),
             actions_at(np.intp(actions), most),
+            floats_at(np.intp(probs), outcomes),
         )
 
-    signature = types.int32(types.uint32, types.int32, types.uint32, types.uint32)
+    u32 = types.uint32
+    signature = types.int32(u32, types.int32, u32, u32, u32)
     return [Entry("playouts", play, signature, rules.parts)]

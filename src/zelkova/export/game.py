@@ -46,6 +46,7 @@ def describe(game: Game) -> dict[str, Any]:
         "num_players": game.num_players,
         "num_actions": game.num_actions,
         "max_legal_actions": game.max_legal_actions,
+        "num_outcomes": game.num_outcomes,  # 0: no chance
         "observation_shape": list(game.observation_shape),
         "return_range": list(game.return_range),
         "view": game.view,

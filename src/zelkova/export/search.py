@@ -21,6 +21,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from zelkova.errors import GameError
 from zelkova.export.entries import AddressedRules
 from zelkova.export.memory import Block, array_reader
 from zelkova.export.wasm import Entry
@@ -28,10 +29,11 @@ from zelkova.games.game import Game
 from zelkova.games.playout import playout
 from zelkova.search.batch import BatchSearch
 from zelkova.search.config import SearchConfig
-from zelkova.search.kernels.simulate import plant_roots, read_roots, select_leaves, settle_leaves
+from zelkova.search.kernels.answer import read_roots
+from zelkova.search.kernels.simulate import plant_roots, select_leaves, settle_leaves
 from zelkova.search.kernels.tree import Answer, Rows
 from zelkova.search.model import Selection
-from zelkova.search.table_model import blank_evaluation
+from zelkova.search.models.table_model import blank_evaluation
 
 _KERNELS: Any = (plant_roots, select_leaves, settle_leaves, read_roots)
 CONSTANTS = ("forest.settings", "forest.explore", "forest.halving")
@@ -116,7 +118,14 @@ def search_entries(game: Game, memory: SearchMemory) -> list[Entry]:
     Args:
         game: whose positions are searched.
         memory: the layout of the search's block.
+    Raises:
+        GameError: the game has chance.
     """
+    if game.has_chance:
+        raise GameError(
+            f"{game.source}: the search of a game with chance isn't exported; "
+            "next: export its rules and playouts, with search=None"
+        )
     rules = AddressedRules(game)
     step, look = rules.step, _looker(rules, game.words)
     forest_at, rows_at, plain_rows_at = memory.forest_at, memory.rows_at, memory.plain_rows_at
@@ -225,7 +234,7 @@ def _rollouts(rules: AddressedRules, game: Game, memory: SearchMemory) -> Entry:
         rules.returns,
     )
     rows_at, desk_at, selection_at = memory.rows_at, memory.desk_at, memory.selection_at
-    numbers_at = array_reader(types.uint64, ())
+    numbers_at, probs_at = array_reader(types.uint64, ()), array_reader(types.float32, ())
 
     def search_rollouts(block, counter):  # type: ignore[no-untyped-def]
         rows, desk, chosen = rows_at(np.intp(block)), desk_at(np.intp(block)), selection_at(np.intp(block))
@@ -236,7 +245,16 @@ def _rollouts(rules: AddressedRules, game: Game, memory: SearchMemory) -> Entry:
                 for word in range(words):
                     desk.states[last, word] = desk.states[node, word]
                 random = numbers_at(np.intp(counter), 1)
-                playout(step, legal_actions, is_terminal, scratch, random, desk.scratch)
+                playout(
+                    step,
+                    legal_actions,
+                    is_terminal,
+                    None,
+                    scratch,
+                    random,
+                    desk.scratch,
+                    probs_at(scratch, 0),
+                )
                 returns(scratch, rows.value[row])
                 for action in range(desk.logits.shape[1]):
                     desk.logits[row, action] = 0.0

@@ -181,19 +181,12 @@ class _Check:
         """Play compiled games to their ends; refuse one that has none."""
         native, limit = self.game.native, self.game.max_plies
         counter = np.array([self.seed], np.uint64)
-        actions = np.zeros(self.game.max_legal_actions, np.int32)
+        actions, probs = self.game.new_scratch()
         for number in range(games):
             checker.where = f"seed {self.seed + number}"
             state = checker.begin(self.seed + number)
-            plies = playout_up_to(
-                native.step,
-                native.legal_actions,
-                native.is_terminal,
-                np.intp(state.ctypes.data),
-                counter,
-                actions,
-                limit,
-            )
+            address = np.intp(state.ctypes.data)
+            plies = playout_up_to(*native.moving, address, counter, actions, probs, limit)
             if plies == -1:
                 raise BrokenPromiseError("legal_actions", "gives no action although the game is not over")
             if plies == -2:
@@ -236,10 +229,14 @@ def _different_answer(one: Visit, other: Visit) -> str | None:
     """Name the rule whose answers differ, or None."""
     if one.terminal != other.terminal:
         return "is_terminal"
-    if not np.array_equal(one.legal, other.legal):
+    if one.to_play >= 0 and not np.array_equal(one.legal, other.legal):
         return "legal_actions"
+    if not np.array_equal(one.legal, other.legal) or not np.allclose(one.probs, other.probs, rtol=1e-6):
+        return "chance"
     if not np.allclose(one.planes, other.planes, rtol=1e-6):
         return "observe"
     if one.returns is not None and not np.allclose(one.returns, other.returns, rtol=1e-6):  # type: ignore[arg-type]
         return "returns"
+    if one.worth is not None and not np.allclose(one.worth, other.worth, rtol=1e-5, atol=1e-6):  # type: ignore[arg-type]
+        return "evaluate"
     return "position_hash" if one.key != other.key else None

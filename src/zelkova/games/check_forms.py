@@ -15,12 +15,13 @@ _MOST_MOVES = 60  # legal moves whose text is read back at one position
 
 
 def check_maps(game: Game) -> None:
-    """Refuse symmetries that are not permutations of cells and actions, the identity first."""
+    """Refuse symmetries that are not permutations of cells, actions and outcomes, the identity first."""
     _, height, width = game.observation_shape
     for number, (plane_map, action_map) in enumerate(game.symmetries):
         for name, given, size in (
             ("plane", plane_map, height * width),
             ("action", action_map, game.num_actions),
+            ("outcome", game.outcome_maps[number], game.num_outcomes),
         ):
             if np.shape(given) != (size,) or not np.array_equal(np.sort(given), np.arange(size)):
                 raise BrokenPromiseError(
@@ -49,7 +50,7 @@ def check_symmetry(game: Game, checker: Checker, played: Played, number: int) ->
         BrokenPromiseError: the turned game answers otherwise.
     """
     plane_map, action_map = game.symmetries[number]
-    backward = np.argsort(action_map)
+    backward = (np.argsort(action_map), np.argsort(game.outcome_maps[number]))
     start = played.visits[0]
     twin, certain = start.state, True
     if not np.array_equal(_turn(start.planes, plane_map), start.planes):
@@ -70,7 +71,7 @@ def check_symmetry(game: Game, checker: Checker, played: Played, number: int) ->
                 "SYMMETRIES", f"[{number}] does not commute with the rules: {wrong} after {ply} plies"
             )
         if ply < len(played.actions):
-            twin = checker.step(twin, int(backward[played.actions[ply]]))
+            twin = checker.step(twin, int(backward[int(visit.to_play < 0)][played.actions[ply]]))
     return None
 
 
@@ -80,13 +81,20 @@ def _turn(planes: NDArray[np.float32], plane_map: NDArray[np.int32]) -> NDArray[
 
 
 def _difference(
-    visit: Visit, turned: Visit, plane_map: NDArray[np.int32], backward: NDArray[np.int64]
+    visit: Visit, turned: Visit, plane_map: NDArray[np.int32], backward: tuple[NDArray[np.int64], ...]
 ) -> str | None:
-    """Say what differs between a position and its turned twin."""
+    """Say what differs between a position and its turned twin.
+
+    Args:
+        backward: turned numbers of the actions [A] and of the outcomes [C].
+    """
+    moves = backward[int(visit.to_play < 0)][visit.legal]
     if not np.array_equal(_turn(visit.planes, plane_map), turned.planes):
         return "other planes"
-    if not np.array_equal(np.sort(backward[visit.legal]), turned.legal):
-        return "other legal actions"
+    if not np.array_equal(np.sort(moves), turned.legal):
+        return "other legal actions" if visit.to_play >= 0 else "other outcomes"
+    if visit.to_play < 0 and not np.allclose(visit.probs[np.argsort(moves)], turned.probs, rtol=1e-5):
+        return "other probabilities"
     if visit.terminal != turned.terminal or not np.array_equal(visit.returns, turned.returns):  # type: ignore[arg-type]
         return "another ending"
     return None
@@ -131,7 +139,7 @@ def check_keys(played: list[Played]) -> None:
 
 
 def check_notation(game: Game, visit: Visit) -> None:
-    """Write every legal move and read it back."""
+    """Write every legal move, or every outcome where nature moves, and read it back."""
     write = getattr(game.notation, "action_to_text", None)
     read = getattr(game.notation, "text_to_action", None)
     if write is None and read is None:

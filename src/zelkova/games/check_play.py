@@ -18,6 +18,7 @@ from zelkova.games.plain import CallTooLongError
 
 _GUARD = 16  # cells written before and after every array that a rule gets
 _UNWRITTEN = -123_456_789
+_SUM_SLACK = 1e-4  # probabilities in float32 sum to 1 within this
 _OWN_FILES = (__file__, __file__.replace("check_play", "check_forms"), plain.__file__)
 _TRIES = 4  # legal actions tried at each position besides the one that is played
 
@@ -32,6 +33,10 @@ class Rules(Protocol):
     def returns(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
     def observe(self, state: NDArray[np.uint64], planes: NDArray[np.float32]) -> None: ...  # noqa: D102
     def position_hash(self, state: NDArray[np.uint64]) -> int: ...  # noqa: D102
+    def evaluate(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
+    def chance(  # noqa: D102
+        self, state: NDArray[np.uint64], actions: NDArray[np.int32], probs: NDArray[np.float32]
+    ) -> Any: ...
 
 
 class BrokenPromiseError(Exception):
@@ -49,12 +54,14 @@ class Visit:
 
     record: dict[str, Any]  # a copy of every field of the state
     state: NDArray[np.uint64]  # [1, words]
-    to_play: int  # the mover, 0..P-1
-    legal: NDArray[np.int32]  # [n], ascending
+    to_play: int  # the mover, 0..P-1; -1 where nature moves
+    legal: NDArray[np.int32]  # [n], ascending; outcomes where nature moves
     terminal: bool  # is the game over
     planes: NDArray[np.float32]  # [C, H, W]
     returns: NDArray[np.float32] | None  # [P] at an ending
     key: int | None  # position_hash, where the game has one
+    worth: NDArray[np.float32] | None  # [P] evaluate short of endings, where the game has one
+    probs: NDArray[np.float32]  # [n] of the outcomes; empty where a player moves
 
 
 @dataclasses.dataclass
@@ -150,14 +157,22 @@ class Checker:
         row.state[:] = state
         before = fields_of(game, state)
         to_play = int(before["to_play"])
-        if not 0 <= to_play < game.num_players:
-            raise BrokenPromiseError(last, f"sets to_play to {to_play}; allowed: 0 to {game.num_players - 1}")
+        lowest = -1 if game.has_chance else 0
+        if not lowest <= to_play < game.num_players:
+            also = ", and -1 where nature moves" if game.has_chance else ""
+            promise = f"sets to_play to {to_play}; allowed: 0 to {game.num_players - 1}{also}"
+            raise BrokenPromiseError(last, promise)
         terminal = self.call("is_terminal", row.state)
         if not isinstance(terminal, bool | np.bool_ | int | np.integer):
             raise BrokenPromiseError("is_terminal", f"gives {terminal!r}; allowed: True or False")
-        legal = self._legal_actions(row, bool(terminal))
+        legal, probs = self._outcomes(row, to_play, bool(terminal))
+        if to_play >= 0:
+            legal = self._legal_actions(row, bool(terminal))
         planes = self._observe(row, before)
-        returns = self._returns(row) if terminal else None
+        returns = self._values(row, "returns") if terminal else None
+        worth = None
+        if "evaluate" in game.functions and not terminal:
+            worth = self._values(row, "evaluate")
         key = None
         if "position_hash" in game.functions:
             key = self.call("position_hash", row.state)
@@ -169,7 +184,7 @@ class Checker:
             raise BrokenPromiseError(
                 self._changing(state), f"changes state[{name!r}]; allowed: only init and step write the state"
             )
-        return Visit(before, state.copy(), to_play, legal, bool(terminal), planes, returns, key)
+        return Visit(before, state.copy(), to_play, legal, bool(terminal), planes, returns, key, worth, probs)
 
     def step(self, state: NDArray[np.uint64], action: int) -> NDArray[np.uint64]:
         """Play an action twice, beside different neighbours; refuse two answers. Gives the new state."""
@@ -236,6 +251,42 @@ class Checker:
             raise BrokenPromiseError("legal_actions", f"gives {count} actions at an ending; allowed: none")
         return legal
 
+    def _outcomes(
+        self, row: Guarded, to_play: int, terminal: bool
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Ask for the outcomes and their probabilities and check their form; none where a player moves."""
+        most = self.game.num_outcomes
+        if most == 0:
+            return np.zeros(0, np.int32), np.zeros(0, np.float32)
+        numbers = np.full(most + 2 * _GUARD, _UNWRITTEN, np.int32)
+        weights = np.full(most + 2 * _GUARD, np.nan, np.float32)
+        inside = slice(_GUARD, _GUARD + most)
+        count = self.call("chance", row.state, numbers[inside], weights[inside])
+        if not isinstance(count, int | np.integer):
+            raise BrokenPromiseError("chance", f"gives {count!r}; allowed: the number of outcomes")
+        outside = np.r_[weights[:_GUARD], weights[-_GUARD:]]
+        if (np.r_[numbers[:_GUARD], numbers[-_GUARD:]] != _UNWRITTEN).any() or count > most:
+            outside[0] = 0.0
+        if not np.isnan(outside).all():
+            raise BrokenPromiseError(
+                "chance", f"gives {count} outcomes or writes past the end; NUM_OUTCOMES is {most}"
+            )
+        if to_play >= 0 and count > 0:
+            raise BrokenPromiseError(
+                "chance",
+                f"gives {count} outcomes where to_play is {to_play}; allowed: 0 there; "
+                "hint: step sets to_play to -1 where nature moves",
+            )
+        if to_play < 0 and terminal:
+            raise BrokenPromiseError(
+                "is_terminal", "gives True where nature moves; allowed: an ending with to_play 0 or more"
+            )
+        if to_play < 0 and count <= 0:
+            raise BrokenPromiseError("chance", "gives no outcome where to_play is -1")
+        found = slice(_GUARD, _GUARD + max(int(count), 0))
+        _check_outcomes(numbers[found], weights[found], most)
+        return numbers[found].copy(), weights[found].copy()
+
     def _observe(self, row: Guarded, before: dict[str, Any]) -> NDArray[np.float32]:
         """Ask for the planes twice and compare."""
         shape = self.game.observation_shape
@@ -255,45 +306,70 @@ class Checker:
             raise BrokenPromiseError("observe", "writes two answers for one position")
         return answers[0]
 
-    def _returns(self, row: Guarded) -> NDArray[np.float32]:
-        """Ask for the returns at an ending and check range and sum."""
+    def _values(self, row: Guarded, function: str) -> NDArray[np.float32]:
+        """Ask `returns` at an ending, or `evaluate` before it, and check range and sum."""
         players = self.game.num_players
         buffer = np.full(players + 2 * _GUARD, np.nan, np.float32)
-        self.call("returns", row.state, buffer[_GUARD:-_GUARD])
+        self.call(function, row.state, buffer[_GUARD:-_GUARD])
         if not np.isnan(np.r_[buffer[:_GUARD], buffer[-_GUARD:]]).all():
-            raise BrokenPromiseError("returns", f"writes outside out[{players}]")
-        returns = buffer[_GUARD:-_GUARD].copy()
-        given = " ".join(f"{value:g}" for value in returns)
+            raise BrokenPromiseError(function, f"writes outside out[{players}]")
+        values = buffer[_GUARD:-_GUARD].copy()
+        given = " ".join(f"{value:g}" for value in values)
         low, high = self.game.return_range
-        if not ((returns >= low - 1e-6) & (returns <= high + 1e-6)).all():
+        if not ((values >= low - 1e-6) & (values <= high + 1e-6)).all():
             raise BrokenPromiseError(
-                "returns", f"gives {given}; RETURN_RANGE is {low:g} to {high:g}, one return a player"
+                function, f"gives {given}; RETURN_RANGE is {low:g} to {high:g}, one value a player"
             )
         total = 0.0 if players == 2 else 1.0
-        if players > 1 and abs(float(returns.sum()) - total) > 1e-5:
+        if players > 1 and abs(float(values.sum()) - total) > 1e-5:
             raise BrokenPromiseError(
-                "returns", f"gives {given}; allowed: {players} players' returns sum to {total:g}"
+                function, f"gives {given}; allowed: {players} players' values sum to {total:g}"
             )
-        if not self.game.has_draws and players > 1 and (returns == returns.max()).sum() != 1:
+        is_draw = players > 1 and (values == values.max()).sum() != 1
+        if function == "returns" and is_draw and not self.game.has_draws:
             raise BrokenPromiseError("returns", f"gives {given}, a draw; HAS_DRAWS is False")
-        return returns
+        return values
 
     def _changing(self, state: NDArray[np.uint64]) -> str:
         """Find which of the asking functions changes the state."""
         game, before = self.game, fields_of(self.game, state)
         out = np.zeros(game.max_legal_actions, np.int32)
         planes, returns = np.zeros(game.observation_shape, np.float32), np.zeros(game.num_players, np.float32)
-        for function, rest in (
-            ("is_terminal", ()),
-            ("legal_actions", (out,)),
-            ("observe", (planes,)),
-            ("returns", (returns,)),
-        ):
+        chance: tuple[Any, ...] = self.game.new_scratch()
+        is_chance = int(before["to_play"]) < 0
+        asked: list[tuple[str, tuple[Any, ...]]] = [("is_terminal", ())]
+        asked += [("chance", chance)] if self.game.has_chance else []
+        asked += [] if is_chance else [("legal_actions", (out,))]
+        asked += [("observe", (planes,)), ("returns", (returns,))]
+        asked += [("evaluate", (returns,))] if "evaluate" in game.functions else []
+        for function, rest in asked:
             row = state.copy()
             self.call(function, row, *rest)
             if same_fields(before, fields_of(game, row)) is not None:
                 return function
         return "position_hash"
+
+
+def _check_outcomes(numbers: NDArray[np.int32], probs: NDArray[np.float32], most: int) -> None:
+    """Refuse outcomes that are no numbers in order, or probabilities that are none."""
+    wrong = numbers[(numbers < 0) | (numbers >= most)]
+    if len(wrong):
+        given = (
+            "a place of actions that it left unwritten" if wrong[0] == _UNWRITTEN else f"outcome {wrong[0]}"
+        )
+        raise BrokenPromiseError("chance", f"gives {given}; allowed: 0 to {most - 1}")
+    if (np.diff(numbers) <= 0).any():
+        raise BrokenPromiseError("chance", f"gives {numbers.tolist()[:20]}; allowed: ascending, each once")
+    bad = np.flatnonzero(~(probs > 0.0))
+    if len(bad):
+        raise BrokenPromiseError(
+            "chance",
+            f"gives outcome {numbers[bad[0]]} the probability {probs[bad[0]]:g}; allowed: above 0; "
+            "hint: leave out what can't come",
+        )
+    total = float(probs.sum(dtype=np.float64))
+    if len(probs) and not abs(total - 1.0) <= _SUM_SLACK:
+        raise BrokenPromiseError("chance", f"gives probabilities that sum to {total:.6g}; allowed: 1")
 
 
 def place_of(seed: int, actions: list[int]) -> str:

@@ -18,12 +18,13 @@ MOST_STATE_BYTES = 1 << 20
 NUMBERS = "biuf"  # kinds of fields that Numba compiles and a checkpoint holds
 
 
-def check_constants(source: str, constants: Mapping[str, Any]) -> dict[str, Any]:
+def check_constants(source: str, constants: Mapping[str, Any], *, has_chance: bool) -> dict[str, Any]:
     """Refuse constants of the wrong form.
 
     Args:
         source: the file or name, for the message.
         constants: by name, with those that every game declares.
+        has_chance: the game has the function chance.
     Returns:
         All but SYMMETRIES as the types they are meant to be, with defaults where one was left out.
     Raises:
@@ -48,6 +49,7 @@ def check_constants(source: str, constants: Mapping[str, Any]) -> dict[str, Any]
         "MAX_LEGAL_ACTIONS": _whole(
             source, "MAX_LEGAL_ACTIONS", constants.get("MAX_LEGAL_ACTIONS", actions), actions
         ),
+        "NUM_OUTCOMES": _check_outcomes(source, constants.get("NUM_OUTCOMES"), has_chance),
         "MAX_PLIES": _whole(source, "MAX_PLIES", constants.get("MAX_PLIES", 100_000), 2**31 - 1),
         "SETTINGS": _check_settings(source, constants.get("SETTINGS", {}), dtype),
     }
@@ -58,6 +60,21 @@ def _whole(source: str, name: str, value: Any, most: int) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 1 <= value <= most:
         raise GameError(f"{source}: {name} is {value!r}; allowed: a whole number from 1 to {most}")
     return int(value)
+
+
+def _check_outcomes(source: str, given: Any, has_chance: bool) -> int:
+    """Give the number of outcomes; a game without chance has none."""
+    if has_chance and given is None:
+        raise GameError(
+            f"{source}: constant NUM_OUTCOMES is missing; a game with chance(state, actions, probs)"
+            " declares it: outcomes are 0 to NUM_OUTCOMES - 1"
+        )
+    if not has_chance and given is not None:
+        raise GameError(
+            f"{source}: NUM_OUTCOMES is {given!r}, and function chance(state, actions, probs) is missing;"
+            " next: write it, or leave NUM_OUTCOMES out"
+        )
+    return _whole(source, "NUM_OUTCOMES", given, MOST_ACTIONS) if has_chance else 0
 
 
 def _check_state(source: str, dtype: Any) -> np.dtype[Any]:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zelkova.errors import ConfigError, GameError, hint
 from zelkova.games.constants import check_constants
@@ -26,7 +27,12 @@ CONTRACT: dict[str, tuple[str, ...]] = {
 }
 """The functions that every game has, with their arguments."""
 
-OPTIONAL: dict[str, tuple[str, ...]] = {"position_hash": ("state",)}
+OPTIONAL: dict[str, tuple[str, ...]] = {
+    "position_hash": ("state",),
+    "evaluate": ("state", "out"),
+    "chance": ("state", "actions", "probs"),
+}
+"""The functions that a game may have: what positions share a key, what one is worth, how nature moves."""
 
 CONSTANTS = ("STATE", "NUM_PLAYERS", "NUM_ACTIONS", "OBSERVATION_SHAPE", "RETURN_RANGE", "VIEW")
 
@@ -65,9 +71,12 @@ def build_game(
         if found is None and function in OPTIONAL:
             continue
         functions[function] = _check_function(source, function, found, arguments)
-    given = check_constants(source, constants)
+    given = check_constants(source, constants, has_chance="chance" in functions)
     shape, num_actions = given["OBSERVATION_SHAPE"], given["NUM_ACTIONS"]
     identity = (np.arange(shape[1] * shape[2], dtype=np.int32), np.arange(num_actions, dtype=np.int32))
+    symmetries, outcome_maps = _read_symmetries(
+        source, constants.get("SYMMETRIES", (identity,)), given["NUM_OUTCOMES"]
+    )
     return Game(
         name=name,
         source=source,
@@ -82,24 +91,35 @@ def build_game(
         max_legal_actions=given["MAX_LEGAL_ACTIONS"],
         settings=given["SETTINGS"],
         max_plies=given["MAX_PLIES"],
-        symmetries=_read_symmetries(source, constants.get("SYMMETRIES", (identity,))),
+        symmetries=symmetries,
+        num_outcomes=given["NUM_OUTCOMES"],
+        outcome_maps=outcome_maps,
         functions=functions,
         notation=notation,
         drawing=drawing,
     )
 
 
-def _read_symmetries(source: str, given: Any) -> tuple[Symmetry, ...]:
-    """Give the symmetries as arrays of int32; that they are permutations is for the check to say."""
+def _read_symmetries(
+    source: str, given: Any, num_outcomes: int
+) -> tuple[tuple[Symmetry, ...], tuple[NDArray[np.int32], ...]]:
+    """Give the symmetries as arrays of int32, and the outcome map of each, which may be left out.
+
+    That they are permutations is for the check to say.
+    """
     try:
-        maps = tuple((np.asarray(cells, np.int32), np.asarray(actions, np.int32)) for cells, actions in given)
+        maps, outcome_maps = [], []
+        for cells, actions, *outcomes in given:
+            maps.append((np.asarray(cells, np.int32), np.asarray(actions, np.int32)))
+            (turned,) = outcomes or (np.arange(num_outcomes),)
+            outcome_maps.append(np.asarray(turned, np.int32))
         if not maps:
             raise ValueError("it is empty, and not even has the identity")
-        return maps
+        return tuple(maps), tuple(outcome_maps)
     except (TypeError, ValueError, OverflowError) as error:
         raise GameError(
-            f"{source}: SYMMETRIES is no list of (plane map [H*W], action map [A]): {error}; "
-            "hint: leave it out if there are none"
+            f"{source}: SYMMETRIES is no list of (plane map [H*W], action map [A]), with an outcome map [C] "
+            f"where chance has one: {error}; hint: leave it out if there are none"
         ) from None
 
 

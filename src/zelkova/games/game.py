@@ -46,6 +46,8 @@ class Game:
     functions: Mapping[str, Callable[..., Any]]  # the plain rules by name
     notation: ModuleType | None = None  # text form of moves
     drawing: ModuleType | None = None  # text and SVG form of positions
+    num_outcomes: int = 0  # C, outcomes of chance are 0..C-1; 0: no chance
+    outcome_maps: tuple[NDArray[np.int32], ...] = ()  # [C] of each symmetry
     stamp: tuple[int, int] | None = None  # time and size of a user's file when it was read
 
     @cached_property
@@ -72,6 +74,16 @@ class Game:
         return path.is_file() and stamp_of(path) == self.stamp
 
     @property
+    def has_chance(self) -> bool:
+        """Are there positions where nature moves."""
+        return self.num_outcomes > 0
+
+    @property
+    def max_edges(self) -> int:
+        """Most ways to go on from a position: legal actions or outcomes."""
+        return max(self.max_legal_actions, self.num_outcomes)
+
+    @property
     def words(self) -> int:
         """Width of a state's row in uint64 words."""
         return (self.state_dtype.itemsize + 7) // 8
@@ -96,6 +108,28 @@ class Game:
         states = self.new_states(len(seeds))
         init_states(self.native.init, states, np.ascontiguousarray(seeds, np.uint64))
         return states
+
+    def new_scratch(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Give what kernels write legal actions, and outcomes with their probabilities, into."""
+        return np.zeros(self.max_edges, np.int32), np.zeros(self.num_outcomes, np.float32)
+
+    def roll(self, states: NDArray[np.uint64], rng: np.random.Generator) -> None:
+        """Draw outcomes in place until nature is to move in no row; without chance nothing is drawn.
+
+        Args:
+            states: [n, words], changed.
+            rng: gives each row a seed.
+        """
+        if self.has_chance:
+            self.roll_with(states, rng.integers(2**63, size=len(states)).astype(np.uint64))
+
+    def roll_with(self, states: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> None:
+        """Roll as `roll` does, each row by its own seed uint64[n], whatever stands beside it."""
+        from zelkova.games.playout import roll_states
+
+        if self.has_chance:
+            counters = np.array(seeds, np.uint64)
+            roll_states(self.native.step, self.native.chance, states, counters, *self.new_scratch())
 
     def view_states(self, states: NDArray[np.uint64]) -> Any:
         """See rows uint64[n, words] as the game's records [n], without a copy.
@@ -151,13 +185,18 @@ class Position:
 
     @property
     def to_play(self) -> int:
-        """Whose move it is, 0-based."""
+        """Whose move it is, 0-based; -1 where nature moves."""
         return int(self.record["to_play"])
 
     @property
     def actions_played(self) -> list[int]:
-        """The action numbers played so far."""
+        """The numbers of the actions and outcomes played so far."""
         return [action for _, action in self._past]
+
+    @property
+    def is_chance(self) -> bool:
+        """Does nature move: dice, a card, a new tile."""
+        return self.to_play < 0
 
     @property
     def is_terminal(self) -> bool:
@@ -170,8 +209,30 @@ class Position:
         return self._rules.returns(self._state)
 
     def legal_actions(self) -> NDArray[np.int32]:
-        """Give the legal action numbers, ascending; none at an ending."""
-        return self._rules.legal_actions(self._state)
+        """Give the legal action numbers, ascending; none at an ending and where nature moves."""
+        return np.zeros(0, np.int32) if self.is_chance else self._rules.legal_actions(self._state)
+
+    def outcomes(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Give the possible outcomes, ascending, and their probabilities; none where a player moves."""
+        return self._rules.outcomes(self._state)
+
+    def draw_outcome(self, rng: np.random.Generator) -> int:
+        """Draw one of the possible outcomes by their probabilities, without playing it.
+
+        Raises:
+            IllegalActionError: nature is not to move.
+        """
+        numbers, probs = self.outcomes()
+        if len(numbers) == 0:
+            raise IllegalActionError(f"player {self.to_play + 1} is to move, not nature; next: play a move")
+        weights = probs.astype(np.float64)
+        return int(rng.choice(numbers, p=weights / weights.sum()))
+
+    def roll(self, rng: np.random.Generator) -> "Position":
+        """Play drawn outcomes until nature is not to move; gives the position itself."""
+        while self.is_chance:
+            self.play(self.draw_outcome(rng))
+        return self
 
     def legal_moves(self) -> list[str]:
         """Give the legal moves as text."""
@@ -182,12 +243,12 @@ class Position:
         return self._rules.observe(self._state)
 
     def action_to_text(self, action: int) -> str:
-        """Write a move; its number where the game has no notation."""
+        """Write a move or, where nature moves, an outcome; its number where the game has no notation."""
         write = getattr(self.game.notation, "action_to_text", None)
         return str(write(self.game, self.record, action)) if write else str(action)
 
     def text_to_action(self, text: str) -> int:
-        """Read a move.
+        """Read a move or, where nature moves, an outcome.
 
         Raises:
             NotationError: the text is no move of this game.
@@ -200,21 +261,32 @@ class Position:
         return int(text)
 
     def play(self, move: int | str) -> "Position":
-        """Play a legal move in place, given by number or as text; gives the position itself.
+        """Play a legal move in place, or a possible outcome; by number or as text; gives the position itself.
 
         Raises:
             NotationError: the text is no move.
             IllegalActionError: the move is not legal here.
         """
         action = self.text_to_action(move) if isinstance(move, str) else int(move)
-        legal = self.legal_actions()
-        if action not in legal:
+        if self.is_chance:
+            self._refuse_impossible(action)
+        elif action not in self.legal_actions():
             shown = self.action_to_text(action) if 0 <= action < self.game.num_actions else str(action)
             allowed = " ".join(self.legal_moves()) or "none, the game is over"
             raise IllegalActionError(f"move {shown} (action {action}) is not legal; legal: {allowed}\n{self}")
         self._past.append((self._state.copy(), action))
         self._rules.step(self._state, action)
         return self
+
+    def _refuse_impossible(self, outcome: int) -> None:
+        """Refuse an outcome that can't come."""
+        possible = self.outcomes()[0]
+        if outcome not in possible:
+            shown = " ".join(self.action_to_text(int(number)) for number in possible)
+            raise IllegalActionError(
+                f"nature moves, and outcome {outcome} is not possible; possible: {shown}; "
+                f"next: play one of them, or roll\n{self}"
+            )
 
     def undo(self) -> "Position":
         """Take the last move back.

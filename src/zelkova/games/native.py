@@ -35,6 +35,8 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "returns": (types.void, (_VECTOR,)),
     "observe": (types.void, (_PLANES,)),
     "position_hash": (types.uint64, ()),
+    "evaluate": (types.void, (_VECTOR,)),
+    "chance": (types.int64, (_ACTIONS, _VECTOR)),
 }
 """For each rule: what it returns, and its arguments after the state."""
 
@@ -129,7 +131,10 @@ def _type_of_rule(rule: NativeRule, context: Any) -> Any:
 
 
 class NativeRules:
-    """All rules of one game, compiled: attributes `init`, `step`, ... as in the contract."""
+    """All rules of one game, compiled: attributes `init`, `step`, ... as in the contract.
+
+    A game without `position_hash` lacks the attribute; `chance` is None for a game without chance.
+    """
 
     init: NativeRule
     legal_actions: NativeRule
@@ -138,6 +143,8 @@ class NativeRules:
     returns: NativeRule
     observe: NativeRule
     position_hash: NativeRule
+    evaluate: NativeRule
+    chance: NativeRule | None = None
 
     def __init__(
         self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any], *, cache: bool = True
@@ -161,3 +168,8 @@ class NativeRules:
         for name in SIGNATURES:
             if name in functions:
                 setattr(self, name, NativeRule(name, functions[name], record, cache=cache))
+
+    @property
+    def moving(self) -> tuple[NativeRule, NativeRule, NativeRule, NativeRule | None]:
+        """The rules that a loop which plays on takes first: step, legal_actions, is_terminal, chance."""
+        return self.step, self.legal_actions, self.is_terminal, self.chance

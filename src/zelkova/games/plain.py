@@ -104,9 +104,19 @@ class PlainRules:
         """Write the input planes into planes float32[C, H, W], zero before."""
         self._call("observe", state, planes)
 
+    def chance(
+        self, state: NDArray[np.uint64], actions: NDArray[np.int32], probs: NDArray[np.float32]
+    ) -> Any:
+        """Write outcomes and their probabilities, int32[C] and float32[C], and give their number."""
+        return self._call("chance", state, actions, probs)
+
     def position_hash(self, state: NDArray[np.uint64]) -> int:
         """Give the position's key."""
         return int(self._call("position_hash", state))
+
+    def evaluate(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write what the position is worth to each player into out float32[P]."""
+        self._call("evaluate", state, out)
 
 
 class _Alarm:

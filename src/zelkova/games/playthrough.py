@@ -11,14 +11,14 @@ import numpy as np
 
 from zelkova.errors import ZelkovaError
 from zelkova.games.game import Game
-from zelkova.games.playout import random_below
+from zelkova.games.playout import draw_outcome, random_below
 from zelkova.games.registry import load
 
 _MOVES_SHOWN = 12  # legal moves written at a position
 
 
 def playthrough(game: Game, seed: int = 1) -> str:
-    """Play random moves to the end and write the game.
+    """Play random moves to the end and write the game; outcomes of chance are drawn by their probabilities.
 
     Args:
         game: whose rules are shown.
@@ -36,22 +36,27 @@ def playthrough(game: Game, seed: int = 1) -> str:
         f"planes {' x '.join(map(str, game.observation_shape))}, view {game.view}, "
         f"symmetries {len(game.symmetries)}, draws {'yes' if game.has_draws else 'no'}",
     ]
+    if game.has_chance:
+        lines.append(f"outcomes {game.num_outcomes}")
     ply = 0
     while True:
-        legal = position.legal_actions()
+        legal, probs = position.outcomes() if position.is_chance else (position.legal_actions(), None)
         if ply < 3 or ply % 20 == 0 or len(legal) == 0:
             sums = " ".join(f"{value:g}" for value in position.observe().sum(axis=(1, 2)))
             lines += ["", *(line.rstrip() for line in str(position).splitlines()), f"plane sums {sums}", ""]
         if len(legal) == 0:
             break
-        texts = position.legal_moves()
+        texts = [position.action_to_text(int(action)) for action in legal]
         more = f" and {len(texts) - _MOVES_SHOWN} more" if len(texts) > _MOVES_SHOWN else ""
-        action = int(legal[random_below(counter, len(legal))])
-        moves = " ".join(texts[:_MOVES_SHOWN]) + more
-        lines.append(
-            f"{ply} player {position.to_play} plays {position.action_to_text(action)} "
-            f"(action {action}) of {moves}"
+        drawn = (
+            random_below(counter, len(legal)) if probs is None else draw_outcome(counter, probs, len(probs))
         )
+        action, who = int(legal[drawn]), f"player {position.to_play} plays"
+        kind = "action"
+        if probs is not None:
+            who, kind = "chance gives", f"probability {probs[drawn]:.4g}, outcome"
+        moves = " ".join(texts[:_MOVES_SHOWN]) + more
+        lines.append(f"{ply} {who} {texts[drawn]} ({kind} {action}) of {moves}")
         position.play(action)
         ply += 1
     lines.append("returns " + " ".join(f"{value:g}" for value in position.returns))

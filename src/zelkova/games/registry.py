@@ -22,6 +22,7 @@ BUILT_IN: dict[str, tuple[str, dict[str, Any]]] = {
     "gomoku": ("gomoku", {}),
     "hex": ("hex", {}),
     "breakthrough": ("breakthrough", {}),
+    "2048": ("game_2048", {}),
 }
 """The games that come with the package: for each name its folder, and options that it sets."""
 

@@ -25,6 +25,10 @@ class HasRules(Protocol):
         """M."""
 
     @property
+    def num_outcomes(self) -> int:
+        """C, 0 without chance."""
+
+    @property
     def observation_shape(self) -> tuple[int, int, int]:
         """C, H, W."""
 
@@ -37,6 +41,11 @@ def _ask(rule: Any, states: Any) -> Any:
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _give(rule: Any, states: Any, value: Any) -> Any:
     return rule(np.intp(states.ctypes.data), value)
+
+
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _give_two(rule: Any, states: Any, first: Any, second: Any) -> Any:
+    return rule(np.intp(states.ctypes.data), first, second)
 
 
 class CompiledRules:
@@ -71,9 +80,19 @@ class CompiledRules:
         """Write the input planes into planes float32[C, H, W], zero before."""
         _give(self.native.observe, state, planes)
 
+    def chance(
+        self, state: NDArray[np.uint64], actions: NDArray[np.int32], probs: NDArray[np.float32]
+    ) -> Any:
+        """Write outcomes and their probabilities, int32[C] and float32[C], and give their number."""
+        return _give_two(self.native.chance, state, actions, probs) if self.native.chance else 0
+
     def position_hash(self, state: NDArray[np.uint64]) -> int:
         """Give the position's key."""
         return int(_ask(self.native.position_hash, state))
+
+    def evaluate(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write what the position is worth to each player into out float32[P]."""
+        _give(self.native.evaluate, state, out)
 
 
 class Single:
@@ -89,8 +108,15 @@ class Single:
         out = np.empty(self.game.max_legal_actions, np.int32)
         return out[: self._rules.legal_actions(state, out)]
 
+    def outcomes(self, state: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Give the possible outcomes [n], ascending, and their probabilities [n]; none at other positions."""
+        most = self.game.num_outcomes
+        actions, probs = np.empty(most, np.int32), np.empty(most, np.float32)
+        count = self._rules.chance(state, actions, probs)
+        return actions[:count], probs[:count]
+
     def step(self, state: NDArray[np.uint64], action: int) -> None:
-        """Play an action in place; its legality is the caller's promise."""
+        """Play an action or an outcome in place; its legality is the caller's promise."""
         self._rules.step(state, action)
 
     def is_terminal(self, state: NDArray[np.uint64]) -> bool:

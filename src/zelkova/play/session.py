@@ -130,10 +130,15 @@ class Session:
         self._advance()
 
     def _advance(self) -> None:
-        """Let the agent move until a person is to move or the game is over; show the board."""
+        """Let the agent and chance move until a person is to move or the game is over; show the board."""
         if not self.seats:
             self._write(self._board())
         while not self.is_over and self.position.to_play not in self.seats:
+            if self.position.is_chance:
+                outcome = self.position.draw_outcome(self._rng())
+                self._write(f"chance gives {self.position.action_to_text(outcome)}")
+                self.position.play(outcome)
+                continue
             mover = wording.show_player(self.position.to_play, self.seats)
             thought = self.thinker.think(self.position, self._rng())
             shares = wording.show_shares(thought.shares)
@@ -295,7 +300,7 @@ class Session:
         self._write("\n".join(f"  {name:<7} {what}" for name, what in COMMANDS.items()))
         self._write(
             "percentages are expected scores on the game's range: of two players a win is 100, a draw 50;\n"
-            "visits are the simulations of the search that went through a move"
+            "visits are the simulations that went through a move; of alpha-beta and the like, positions"
         )
 
     def _do_quit(self, _: str) -> None:

@@ -1,7 +1,7 @@
 """What the agent thinks of a position: the move it would play, its expected scores and its best lines.
 
 A *share* is an expected return laid on 0..1 by the game's return range: for two players a win is 1, a
-draw 0.5. Whoever thinks (a network with search, UCT, chance) answers in the same form.
+draw 0.5. Whoever thinks (a network with search, UCT, alpha-beta, chance) answers in the same form.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.agents.classic import ClassicAgent, MinimaxAgent
 from zelkova.agents.uct import UctSearch
 from zelkova.games import Game
 from zelkova.games.game import Position
 
 if TYPE_CHECKING:
-    from zelkova.agents.agent import Agent
-    from zelkova.agents.branches import Branch
+    from zelkova.agents.planner import Planner, PlannerConfig
 
 Shares = tuple[float | None, ...]
 
+MOST_LINES = 100_000  # more than any game has moves
 MOST_THEN = 12  # moves that are read of the search's own tree after a candidate
 
 
@@ -29,7 +30,7 @@ class Candidate:
     """One move that was considered."""
 
     action: int  # its number
-    visits: int  # simulations that went through it
+    visits: int  # simulations that went through it; of a classic search, all positions that it visited
     shares: Shares  # [P] expected share of each player after it, 0..1; None where the search does not tell
     then: tuple[int, ...] = ()  # actions that follow in the search's own tree, as far as it goes
 
@@ -98,14 +99,14 @@ class UctThinker:
         )
 
 
-class AgentThinker:
-    """Thinks by a network and a search."""
+class ClassicThinker:
+    """Thinks by max^n, alpha-beta or minimax."""
 
-    def __init__(self, agent: "Agent", name: str) -> None:
-        """Wrap an agent.
+    def __init__(self, agent: ClassicAgent | MinimaxAgent, name: str) -> None:
+        """Wrap a classic search.
 
         Args:
-            agent: of batch 1; it searches without noise, as it plays at its strongest.
+            agent: has no chance of its own.
             name: how the session calls it.
         """
         self.name = name
@@ -113,16 +114,55 @@ class AgentThinker:
 
     def think(self, position: Position, rng: np.random.Generator) -> Thought:
         """Search; see Thinker."""
-        from zelkova.agents.branches import read_branches
-
-        action = int(self._agent.act(position.state, None).action[0])
-        game = position.game
-        root = read_branches(self._agent.search, [game.max_legal_actions] + [1] * MOST_THEN)
         candidates = tuple(
-            Candidate(branch.action, branch.visits, _shares(game, branch), tuple(_main_line(branch)))
-            for branch in root.children
+            Candidate(
+                opinion.action,
+                opinion.visited,
+                tuple(_share(position.game, float(value)) for value in opinion.values),
+                opinion.line[1 : MOST_THEN + 1],
+            )
+            for opinion in self._agent.consider(position.state)
         )
-        return Thought(action, _shares(game, root), candidates)
+        return Thought(candidates[0].action, candidates[0].shares, candidates)
+
+
+class AgentThinker:
+    """Thinks by a network and a search."""
+
+    def __init__(self, planner: "Planner", name: str) -> None:
+        """Wrap a planner.
+
+        Args:
+            planner: with `planner_options`; it searches without noise, as it plays at its strongest.
+            name: how the session calls it.
+        """
+        self.name = name
+        self._planner = planner
+
+    def think(self, position: Position, rng: np.random.Generator) -> Thought:
+        """Search anew, so that a position has one answer; see Thinker."""
+        self._planner.set_position(position.state)
+        answer = self._planner.think()
+        game = position.game
+        candidates = tuple(
+            Candidate(line.actions[0], line.visits, _shares(game, line.value), line.actions[1:])
+            for line in answer.lines
+        )
+        return Thought(answer.action, _shares(game, answer.result.improved_value[0]), candidates)
+
+
+def planner_options(num_simulations: int, num_leaves: int) -> "PlannerConfig":
+    """Give the options of a planner that an AgentThinker asks: every move's line, room for one search.
+
+    Args:
+        num_simulations: a move.
+        num_leaves: of the tree that the network evaluates at a time.
+    """
+    from zelkova.agents.planner import PlannerConfig
+
+    return PlannerConfig(
+        room=num_simulations, num_leaves=num_leaves, num_lines=MOST_LINES, line_length=1 + MOST_THEN
+    )
 
 
 class LateThinker:
@@ -155,6 +195,8 @@ def follow(
 ) -> list[str]:
     """Write a line of play: a move, what followed it in the search, then a new search a move.
 
+    Where nature moves, the search's line has its likeliest outcome; beyond it, one is drawn.
+
     Args:
         thinker: plays every seat where the search's own line has ended.
         position: where the line starts; left as it is.
@@ -166,7 +208,10 @@ def follow(
     moves: list[str] = []
     known = [candidate.action, *candidate.then]
     while len(moves) < length and not here.is_terminal:
-        action = known.pop(0) if known else thinker.think(here, rng).action
+        if known:
+            action = known.pop(0)
+        else:
+            action = here.draw_outcome(rng) if here.is_chance else thinker.think(here, rng).action
         moves.append(here.action_to_text(action))
         here.play(action)
     return moves
@@ -183,17 +228,8 @@ def _candidates(
     )
 
 
-def _main_line(branch: "Branch") -> list[int]:
-    """Give the most visited moves after a branch."""
-    line = []
-    while branch.children:
-        branch = branch.children[0]
-        line.append(branch.action)
-    return line
-
-
-def _shares(game: Game, branch: "Branch") -> Shares:
-    return tuple(_share(game, float(value)) for value in branch.value)
+def _shares(game: Game, values: NDArray[np.float32]) -> Shares:
+    return tuple(_share(game, float(value)) for value in values)
 
 
 def _mover_shares(game: Game, mover: int, value: float) -> Shares:

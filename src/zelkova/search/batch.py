@@ -3,29 +3,37 @@
 `BatchSearch` allocates once. It knows no game and no network: a `Model` answers for the positions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
-from zelkova.search.config import CHOICES, DIRICHLET_SCALE, SearchConfig
-from zelkova.search.kernels import tree
-from zelkova.search.kernels.gumbel import halving_table
+from zelkova.search.config import SearchConfig
+from zelkova.search.draws import draw_by_visits, draw_with_replacement, spread_over
+from zelkova.search.kernels.answer import read_roots
 from zelkova.search.kernels.native import F32, I32, bind
-from zelkova.search.kernels.simulate import STATUSES, plant_roots, read_roots, select_leaves, settle_leaves
+from zelkova.search.kernels.reuse import keep_subtree
+from zelkova.search.kernels.simulate import (
+    NOISE_SLACK,
+    STATUSES,
+    plant_roots,
+    select_leaves,
+    settle_leaves,
+)
+from zelkova.search.kernels.tree import BAD_NOISE, CHANCE
+from zelkova.search.memory import Sizes, new_forest
 from zelkova.search.model import (
     MESSAGES,
     Evaluation,
     Model,
     SearchResult,
     Selection,
+    blank_result,
     check_array,
     check_evaluation,
 )
-
-F64 = NDArray[np.float64]
+from zelkova.search.rules.gumbel import halving_table
 
 
 class BatchSearch:
@@ -51,13 +59,8 @@ class BatchSearch:
         q_range: tuple[float, float] = (-1.0, 1.0),
         num_leaves: int = 1,
     ) -> None:
-        sizes = {
-            "num_trees": num_trees,
-            "max_actions": max_actions,
-            "num_players": num_players,
-            "num_leaves": num_leaves,
-        }
-        for name, size in sizes.items():
+        sizes = Sizes(num_trees, max_actions, num_players, num_leaves)
+        for name, size in sizes._asdict().items():
             if size < 1:
                 raise ConfigError(f"{name} = {size} is below 1")
         if not q_range[0] < q_range[1]:
@@ -65,14 +68,14 @@ class BatchSearch:
         if config.fpu == "mean_q" and num_players > 1:
             raise ConfigError("search.fpu = 'mean_q' averages over movers; it is for one player only")
         self.config = config
-        self.num_simulations = config.num_simulations
+        self.num_simulations = config.num_simulations  # of the searches at work; config's are allocated
         if (self.num_simulations + 1) * max_actions >= 2**31:
             raise ConfigError(
                 f"{self.num_simulations} simulations of {max_actions} actions pass 2**31 edges a tree"
             )
         self.num_trees, self.max_actions, self.num_players = num_trees, max_actions, num_players
         self.num_leaves = num_leaves
-        self.forest = new_forest(self, q_range)
+        self.forest = new_forest(config, sizes, q_range)
         rows = num_trees * num_leaves
         self.selection = Selection(*(np.full(rows, -1, np.int32) for _ in range(3)))
         self._held = np.full(rows, -1, np.int32)
@@ -82,6 +85,7 @@ class BatchSearch:
         self._settle: Any = None
         self._checked: Evaluation | None = None  # the last evaluation whose shapes were found right
         self._has_roots = False
+        self._has_noise = False
         self._is_waiting = False  # selected rows have not been expanded
         self._left = num_trees  # trees with simulations left
 
@@ -90,18 +94,35 @@ class BatchSearch:
         """Whether every tree has had all its simulations."""
         return self._has_roots and self._left == 0
 
-    def set_roots(self, evaluation: Evaluation, noise: F32 | None = None) -> None:
+    @property
+    def is_waiting(self) -> bool:
+        """Whether selected rows have not been expanded."""
+        return self._is_waiting
+
+    @property
+    def room(self) -> int:
+        """How many more simulations the fullest tree has room for."""
+        visits = int(self.forest.nodes["visits"][:, 0].max()) if self._has_roots else 1
+        return self.config.num_simulations + 1 - visits
+
+    def set_roots(
+        self, evaluation: Evaluation, noise: F32 | None = None, num_simulations: int | None = None
+    ) -> None:
         """Begin new searches.
 
         Args:
             evaluation: of the B roots.
             noise: [B, M] aligned with the root's legal actions: Gumbel(0) draws (gumbel) or a Dirichlet draw
                 over the legal actions (puct); see `draw_noise`. None: no noise.
+            num_simulations: of these searches, at most the config's; None: the config's.
         Raises:
             ShapeError: an array has another shape or dtype.
+            ConfigError: there is no room for so many simulations.
             SearchError: numbers that can't be used; names the tree.
         """
         check_evaluation(evaluation, self.num_trees, self.max_actions, self.num_players)
+        self._has_roots = False
+        self._set_budget(self.config.num_simulations if num_simulations is None else num_simulations)
         is_gumbel = self.config.policy == "gumbel"
         if noise is None:
             self.forest.noise[:] = 0
@@ -112,8 +133,23 @@ class BatchSearch:
             )
             used = np.arange(self.max_actions) < evaluation.count[:, None]
             self.forest.noise[~used] = 0
-        self._has_roots = False
-        self._raise(plant_roots(*self.forest, *evaluation, noise is not None))
+        self._plant(evaluation, noise is not None and self.config.policy == "puct")
+
+    def begin_again(self, evaluation: Evaluation) -> None:
+        """Begin the last searches once more, with the noise and the number of simulations that they had.
+
+        Args:
+            evaluation: of the same B roots.
+        Raises:
+            ShapeError: an array has another shape or dtype.
+            SearchError: numbers that can't be used; names the tree.
+        """
+        check_evaluation(evaluation, self.num_trees, self.max_actions, self.num_players)
+        self._plant(evaluation, self._has_noise)
+
+    def _plant(self, evaluation: Evaluation, has_noise: bool) -> None:
+        self._has_roots, self._has_noise = False, has_noise
+        self._raise(plant_roots(*self.forest, *evaluation, has_noise))
         self._has_roots = True
         self._is_waiting = False
         self._left = self.num_trees
@@ -189,157 +225,118 @@ class BatchSearch:
         """
         if not self.is_done:
             raise SearchError("result() before the search is done: loop select() and expand() until is_done")
-        trees, most, players = self.num_trees, self.max_actions, self.num_players
-        answer = SearchResult(
-            np.empty(trees, np.int32),
-            np.empty((trees, most), np.int32),
-            np.empty(trees, np.int32),
-            np.empty((trees, most), np.float32),
-            np.empty((trees, most), np.int32),
-            np.empty((trees, most), np.float32),
-            np.empty((trees, players), np.float32),
-            np.empty((trees, players), np.float32),
-            np.empty((trees, players), np.float32),
-        )
-        read_roots(*self.forest, *answer)
-        heat = np.broadcast_to(np.asarray(temperature, np.float64), (trees,))
+        answer = self._read()
+        heat = np.broadcast_to(np.asarray(temperature, np.float64), (self.num_trees,))
         warm = heat > 0
         if warm.any():
-            if uniform is None or uniform.shape != (trees,):
-                raise ShapeError(f"result(temperature > 0) needs uniform of shape ({trees},)")
+            if uniform is None or uniform.shape != (self.num_trees,):
+                raise ShapeError(f"result(temperature > 0) needs uniform of shape ({self.num_trees},)")
             drawn = draw_by_visits(answer, np.where(warm, heat, 1.0), uniform)
             answer.action[warm] = drawn[warm]
+        return answer
+
+    def result_so_far(self) -> SearchResult:
+        """Read the answers of searches that may have simulations left; they may go on afterwards.
+
+        PUCT plays the most visited action, and the most probable one before any was visited; its weights are
+        then the priors. Gumbel plays, of the candidates that Sequential Halving still considers, the one of
+        the largest g + logit + sigma(completed Q); one without visits takes part with its completed Q.
+
+        Raises:
+            SearchError: no roots were set, or rows of the last selection have not been expanded.
+        """
+        self._require_rest("result_so_far()")
+        return self._read()
+
+    def extend(self, num_simulations: int) -> None:
+        """Let every tree have more simulations on top of what it holds (puct).
+
+        Args:
+            num_simulations: new ones, 1 to `room`.
+        Raises:
+            ConfigError: there is no room for so many.
+            SearchError: Gumbel roots, whose schedule is settled; or the trees are not at rest.
+        """
+        self._require_rest("extend()")
+        if self.config.policy == "gumbel":
+            raise SearchError("extend() of a Gumbel root: its schedule is settled; next: set_roots()")
+        self._set_budget(num_simulations)
+        self.forest.heads["started"] = 0
+        self.forest.heads["done"] = 0
+        self._left = self.num_trees
+
+    def keep(self, node: int, noise: F32 | None = None, tree: int = 0) -> I32:
+        """Make a node the root of its tree: its subtree stays, the rest is freed (puct).
+
+        All searches of the batch then wait for `extend`, or answer with what they hold.
+
+        Args:
+            node: below the root, no ending.
+            noise: [M] a Dirichlet draw over the node's legal actions, mixed into its priors; None: no noise.
+            tree: which of the batch.
+        Returns:
+            int32[N]: new number of each old node, -1 where it was freed; never above the old one.
+        Raises:
+            SearchError: a Gumbel root (Sequential Halving starts without visits), a node that is no root, bad
+                noise, or the trees are not at rest.
+            ShapeError: noise has another shape or dtype.
+        """
+        self._require_rest("keep()")
+        forest = self.forest
+        if self.config.policy == "gumbel":
+            raise SearchError("keep() of a Gumbel search: its roots start without visits; next: set_roots()")
+        if not 0 < node < int(forest.heads["num_nodes"][tree]):
+            raise SearchError(f"keep() of node {node} of tree {tree}: no node below the root has that number")
+        record = forest.nodes[tree, node]
+        count = int(record["num_edges"])
+        if count == 0 or record["to_play"] == CHANCE:
+            raise SearchError(f"keep() of node {node} of tree {tree}: an ending or a chance node is no root")
+        forest.noise[tree] = 0
+        if noise is not None:
+            check_array("noise", noise, (self.max_actions,), np.float32)
+            if not abs(float(noise[:count].sum()) - 1) < NOISE_SLACK:
+                raise SearchError(f"tree {tree}: {MESSAGES[BAD_NOISE]}")
+            forest.noise[tree, :count] = noise[:count]
+        moved, owners = np.empty(forest.nodes.shape[1], np.int32), np.empty(forest.kids.shape[1], np.int32)
+        has_noise = noise is not None and self.config.policy == "puct"
+        keep_subtree(*forest, tree, node, has_noise, moved, owners)
+        self._left = 0
+        return moved
+
+    def _pause_at(self, num_simulations: int) -> None:
+        """Let the searches stop for now when each tree has had so many simulations."""
+        self._require_rest("a pause")
+        self.forest.settings["num_simulations"] = min(num_simulations, self.num_simulations)
+        left = self.forest.heads["done"] < self.forest.settings["num_simulations"]
+        self._left = int(np.count_nonzero(left))
+
+    def _require_rest(self, call: str) -> None:
+        if not self._has_roots:
+            raise SearchError(f"{call} before set_roots(): give the trees their roots first")
+        if self._is_waiting:
+            raise SearchError(f"{call} within a step: expand() the last selection first")
+
+    def _set_budget(self, num_simulations: int) -> None:
+        if not 1 <= num_simulations <= self.room:
+            raise ConfigError(
+                f"{num_simulations} simulations are asked for; the trees have room for 1 to {self.room};"
+                " next: a larger search.num_simulations"
+            )
+        self.forest.settings["num_simulations"] = num_simulations
+        if self.config.policy == "gumbel" and num_simulations != self.num_simulations:
+            halving = self.forest.halving
+            halving[:, :num_simulations] = halving_table(len(halving) - 1, num_simulations)
+        self.num_simulations = num_simulations
+
+    def _read(self) -> SearchResult:
+        answer = blank_result(self.num_trees, self.max_actions, self.num_players)
+        read_roots(*self.forest, *answer)
         return answer
 
     def _raise(self, status: int, leaves: int = 1) -> None:
         if status:
             row, problem = divmod(status, STATUSES)
             raise SearchError(f"tree {row // leaves} (row {row}): {MESSAGES[problem]}")
-
-
-def visit_weights(visits: I32, temperature: Any) -> F64:
-    """Sharpen visit counts: (visits / most visits) ** (1 / temperature); they need not sum to 1.
-
-    Args:
-        visits: [B, M]. temperature: above 0, a number or [B].
-    """
-    heat = np.asarray(temperature, np.float64)
-    share = visits / np.maximum(visits.max(axis=1, keepdims=True), 1)
-    weights: F64 = share ** (1.0 / heat[:, None] if heat.ndim else float(1.0 / heat))
-    return weights
-
-
-def draw_by_visits(result: SearchResult, temperature: Any, uniform: Any) -> I32:
-    """Draw an action for every tree in proportion to visits ** (1 / temperature).
-
-    Args:
-        result: of the searches.
-        temperature: above 0, a number or [B].
-        uniform: [B] numbers in [0, 1) to draw with.
-    Returns:
-        [B] action numbers.
-    """
-    inside = np.arange(result.actions.shape[1])[None] < result.count[:, None]
-    visits = np.where(inside, result.visit_counts, 0).astype(np.int32)
-    total = np.cumsum(visit_weights(visits, temperature), axis=1)
-    index = (total <= (uniform * total[:, -1])[:, None]).sum(axis=1)
-    column = np.minimum(index, result.count - 1)  # where rounding led past the last one
-    drawn: I32 = result.actions[np.arange(len(column)), column]
-    return drawn
-
-
-def draw_noise(
-    config: SearchConfig,
-    count: I32,
-    max_actions: int,
-    rngs: np.random.Generator | Sequence[np.random.Generator],
-) -> F32:
-    """Draw root noise for every tree: Gumbel(0), or a Dirichlet over the legal actions.
-
-    Args:
-        config: its policy and dirichlet_alpha are read.
-        count: [B] legal actions of each root.
-        max_actions: M.
-        rngs: one generator for each tree (its draw then doesn't depend on its neighbours), or one for all.
-    Returns:
-        float32[B, M], 0 beyond the legal actions.
-    """
-    noise = np.zeros((len(count), max_actions), np.float32)
-    for b, n in enumerate(count):
-        rng = rngs if isinstance(rngs, np.random.Generator) else rngs[b]
-        if config.policy == "gumbel":
-            noise[b, :n] = rng.gumbel(size=n)
-        else:
-            alpha = (
-                DIRICHLET_SCALE / max(int(n), 1)
-                if config.dirichlet_alpha == "auto"
-                else config.dirichlet_alpha
-            )
-            noise[b, :n] = rng.dirichlet(np.full(n, alpha))
-    return noise
-
-
-def explore_table(c_init: float, c_base: float, size: int, parent_count: str = "one_plus") -> F32:
-    """Tabulate (log((1 + Np + c_base) / c_base) + c_init) * sqrt(Np) for S below size.
-
-    Args:
-        c_init, c_base, parent_count: as in `SearchConfig`; Np is 1 + S ("one_plus") or S ("sum").
-        size: of the table, entry S for S visits of a node's actions.
-    Source: AlphaZero (Silver et al. 2018), Methods, Search; with c_init and c_base the c1 and c2 of MuZero.
-    """
-    first = 1 if parent_count == "one_plus" else 0
-    parent = np.arange(first, first + size, dtype=np.float64)
-    table = (np.log((1 + parent + c_base) / c_base) + c_init) * np.sqrt(parent)
-    return table.astype(np.float32)
-
-
-def aligned(shape: tuple[int, ...], dtype: Any) -> Any:
-    """Allocate an array that begins at a cache line; pages that are never touched cost nothing."""
-    dtype = np.dtype(dtype)
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    memory = np.empty(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + size].view(dtype).reshape(shape)
-
-
-def new_forest(search: BatchSearch, q_range: tuple[float, float]) -> tree.Forest:
-    """Allocate the trees of a search, large enough for its simulations."""
-    config, trees, most, players = search.config, search.num_trees, search.max_actions, search.num_players
-    simulations = search.num_simulations
-    nodes = simulations + 1
-    considered = min(config.max_considered, most)
-    pending = search.num_leaves * config.virtual_visits if search.num_leaves > 1 else 0
-    settings = np.zeros(1, tree.SETTINGS)
-    for name in ("rescale", "completion", "fpu"):
-        settings[name] = CHOICES[name].index(getattr(config, name))
-    for name in ("rescale_floor", "c_visit", "c_scale", "fpu_reduction", "dirichlet_fraction", "max_depth"):
-        settings[name] = getattr(config, name)
-    is_gumbel = config.policy == "gumbel"
-    settings["root_rule"] = tree.GUMBEL if is_gumbel else tree.PUCT
-    settings["interior_rule"] = tree.FULL if is_gumbel and config.interior == "full" else tree.PUCT
-    settings["rescale_illegal"] = config.rescale_illegal
-    settings["num_simulations"] = simulations
-    settings["virtual_visits"] = config.virtual_visits if search.num_leaves > 1 else 0
-    settings["virtual_is_loss"] = config.virtual_loss == "loss"
-    settings["low"], settings["high"] = q_range
-    priors = aligned((trees, nodes * most), np.float32)
-    return tree.Forest(
-        heads=np.zeros(trees, tree.HEAD),
-        nodes=aligned((trees, nodes), tree.NODE),
-        kids=aligned((trees, 4 * nodes + 2 * considered), tree.KID),
-        sums=aligned((trees, nodes, players), np.float64),
-        raw=aligned((trees, nodes, players), np.float32),
-        rewards=aligned((trees, nodes, players), np.float32),
-        actions=aligned((trees, nodes * most), np.int32),
-        priors=priors,
-        bits=priors.view(np.int32),
-        bounds=np.zeros((trees, players, 2), np.float32),
-        noise=np.zeros((trees, most), np.float32),
-        explore=explore_table(config.c_init, config.c_base, simulations + pending + 1, config.parent_count),
-        halving=halving_table(considered, simulations),
-        settings=settings,
-        scratch=np.zeros(max(most, players) + 1, np.float32),
-    )
 
 
 def run(search: BatchSearch, model: Model, noise: F32 | Callable[[I32], F32] | None = None) -> SearchResult:
@@ -351,10 +348,34 @@ def run(search: BatchSearch, model: Model, noise: F32 | Callable[[I32], F32] | N
         noise: as in `BatchSearch.set_roots`; or what draws it once the roots' legal actions [B] are counted.
     """
     roots = model.root()
-    search.set_roots(roots, noise(roots.count) if callable(noise) else noise)
+    drawn = noise(roots.count) if callable(noise) else noise
+    if search.config.candidates == "replacement" and drawn is not None:
+        search.set_roots(draw_with_replacement(roots, search.config, drawn))
+        while not search.is_done:
+            search.expand(model.step(*search.select()))
+        return spread_over(search.result(), roots)
+    search.set_roots(roots, drawn)
     natively = getattr(model, "search_natively", None)
     if natively is not None:
         natively(search)
     while not search.is_done:
         search.expand(model.step(*search.select()))
     return search.result()
+
+
+def run_until(search: BatchSearch, model: Model, num_simulations: int) -> None:
+    """Search on until every tree has had so many of its simulations, and stop there for the time being.
+
+    A search that takes several leaves at a time stops after the step in which every tree has got there.
+
+    Args:
+        search: whose roots are set.
+        model: answers for the positions.
+        num_simulations: since the roots were set, or since `extend`.
+    """
+    one_by_one = search.num_leaves == 1
+    if one_by_one:
+        search._pause_at(num_simulations)
+    while not search.is_done and (one_by_one or search.forest.heads["done"].min() < num_simulations):
+        search.expand(model.step(*search.select()))
+    search._pause_at(search.num_simulations)

@@ -6,8 +6,10 @@ from typing import Any, Literal
 from zelkova.errors import ConfigError, hint
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "policy": ("puct", "gumbel"),
-    "interior": ("full", "puct"),
+    "policy": ("puct", "gumbel", "trpo", "mpo"),
+    "interior": ("full", "puct", "trpo", "mpo"),
+    "candidates": ("gumbel", "replacement"),
+    "target": ("policy", "acted"),
     "rescale": ("fixed", "tree", "node", "none"),
     "completion": ("mixed", "raw"),
     "fpu": ("zero", "parent", "reduction", "mean_q", "loss"),
@@ -39,9 +41,15 @@ class SearchConfig:
         ConfigError: a value is of the wrong kind or out of range.
     """
 
-    policy: Literal["puct", "gumbel"] = "gumbel"  # puct: visit counts; gumbel: Sequential Halving at the root
+    policy: Literal["puct", "gumbel", "trpo", "mpo"] = "gumbel"
+    # at the root: puct, visit counts; gumbel, Sequential Halving; trpo and mpo, regularised policies
     num_simulations: int = 32  # simulations a search
-    interior: Literal["full", "puct"] = "full"  # rule below a Gumbel root: Eq. 14 or PUCT
+    interior: Literal["full", "puct", "trpo", "mpo"] = "full"
+    # below the root, unless the policy is puct: Eq. 14 of Gumbel MuZero, PUCT, or a regularised policy
+    candidates: Literal["gumbel", "replacement"] = "gumbel"
+    # gumbel: drawn from the prior without replacement; or, an ablation, with it and compared without noise
+    target: Literal["policy", "acted"] = "policy"  # action_weights: the policy's own, or the acted move alone
+    solve: bool = False  # carry proven wins and losses up the tree; for exact rules only
     rescale: Literal["fixed", "tree", "node", "none"] = "fixed"
     # how Q becomes [0, 1]: by the game's return range, by the smallest and largest Q of the tree (MuZero),
     # by those of the node's own edges (mctx), or not at all
@@ -85,7 +93,7 @@ def check_value(name: str, value: Any) -> None:
     if name in CHOICES:
         if value not in CHOICES[name]:
             raise ConfigError(f"search.{name} = {value!r} is unknown; {hint(str(value), CHOICES[name])}")
-    elif name == "rescale_illegal":
+    elif name in ("rescale_illegal", "solve"):
         if not isinstance(value, bool):
             raise ConfigError(f"search.{name} = {value!r} is not true or false")
     elif name == "dirichlet_alpha":

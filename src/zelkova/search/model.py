@@ -75,6 +75,21 @@ class Model(Protocol):
         ...
 
 
+def blank_result(trees: int, most: int, players: int) -> SearchResult:
+    """Allocate a result of B trees, M actions and P players; nothing is written yet."""
+    return SearchResult(
+        np.empty(trees, np.int32),
+        np.empty((trees, most), np.int32),
+        np.empty(trees, np.int32),
+        np.empty((trees, most), np.float32),
+        np.empty((trees, most), np.int32),
+        np.empty((trees, most), np.float32),
+        np.empty((trees, players), np.float32),
+        np.empty((trees, players), np.float32),
+        np.empty((trees, players), np.float32),
+    )
+
+
 DTYPES = tuple(
     np.dtype(t) for t in (np.float32, np.float32, np.int32, np.int32, np.float32, np.float32, np.int32)
 )

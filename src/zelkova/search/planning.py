@@ -3,7 +3,6 @@
 `plan` searches once; a `Searcher` keeps its memory between calls of equal sizes.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import LARGEST_SEED, ConfigError
-from zelkova.search.batch import BatchSearch, draw_noise, run
+from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
+from zelkova.search.draws import draw_noise
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation, SearchResult
-from zelkova.search.policies import Gumbel, Policy, Puct, as_policy
-from zelkova.search.sampled import SampledModel
+from zelkova.search.models.sampled import SampledModel
+from zelkova.search.policies import Policy, as_policy
 
 Seed = int | Sequence[int] | np.random.Generator
 TINY = 1e-300  # keeps a draw of nothing but zeros a distribution
@@ -93,7 +93,7 @@ def root_noise(config: SearchConfig, count: I32, most: int, streams: Streams) ->
     Where one seed serves all rows and they need equally many numbers, all come from one stream at once, M for
     each row, legal or not; elsewhere each row has its stream. Either way rows don't touch each other.
     """
-    if not streams.is_shared:
+    if not streams.is_shared or config.candidates == "replacement" or config.policy in ("trpo", "mpo"):
         return draw_noise(config, count, most, streams)
     size = (len(count), most)
     if config.policy == "gumbel":
@@ -115,7 +115,7 @@ class Searcher:
     """
 
     def __init__(self, model: Any, policy: Policy | SearchConfig) -> None:
-        from zelkova.search.torch_model import TorchModel  # PyTorch is imported only when it is used
+        from zelkova.search.models.torch_model import TorchModel  # PyTorch is imported only when it is used
 
         self.policy = as_policy(policy)
         self.model = TorchModel(model, self.policy)
@@ -239,52 +239,3 @@ def spread(found: SearchResult, roots: Evaluation, sampled: NDArray[Any] | None,
         sampled_actions=sampled,
         tree=search,
     )
-
-
-OVERHEAD_SIZES = (64, 50, 18)  # trees, simulations, actions
-
-
-def overhead_share(policy: str, seconds: float = 1.0, width: int = 64) -> dict[str, Any]:
-    """Measure which share of a search's CPU time is spent outside the model's own functions, in one thread.
-
-    Args:
-        policy: "puct" or "gumbel".
-        seconds: of CPU time to measure for, at least one search.
-        width: of the model's layers, see `random_mlp`.
-    Returns:
-        A record for `zelkova bench search`.
-    """
-    from zelkova.search.torch_model import random_mlp, single_thread
-
-    trees, simulations, actions = OVERHEAD_SIZES
-    inside = 0.0
-
-    def timed(function: Any) -> Any:
-        def call(*args: Any) -> Any:
-            nonlocal inside
-            start = time.process_time()
-            answer = function(*args)
-            inside += time.process_time() - start
-            return answer
-
-        return call
-
-    root, step = random_mlp(width, actions)
-    chosen: Policy = (Gumbel if policy == "gumbel" else Puct).named(
-        "atari" if policy == "gumbel" else "muzero"
-    )
-    searcher = Searcher((timed(root), timed(step)), chosen)
-    observation = np.random.default_rng(7).standard_normal((trees, width), dtype=np.float32)
-    with single_thread():
-        searcher.plan(observation, seed=0)
-        inside, start, spent = 0.0, time.process_time(), 0.0
-        while spent < seconds or not spent:
-            searcher.plan(observation, seed=0)
-            spent = time.process_time() - start
-    params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
-    model = f"MLP of width {width}"
-    return {
-        "name": "search/overhead_share",
-        "value": 1.0 - inside / spent,
-        "params": {**params, "model": model},
-    }

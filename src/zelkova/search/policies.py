@@ -1,7 +1,8 @@
 """Search policies by name: each is put together from its rules and constants and yields a `SearchConfig`.
 
-`Puct` selects by prior and visits everywhere; `Gumbel` halves candidates at the root. What they share, and
-what belongs to the call and not to the trees (leaves at a time, return range, sampled actions), is `Policy`.
+`Puct` selects by prior and visits everywhere; `Gumbel` halves candidates at the root; `Regularised` follows
+the solution of a regularised problem. What they share, and what belongs to the call and not to the trees
+(leaves at a time, return range, sampled actions), is `Policy`.
 """
 
 import math
@@ -71,6 +72,7 @@ class Policy:
     rescale: Literal["fixed", "tree", "node", "none"] = "node"
     rescale_floor: float = 0.01
     max_depth: int = 0
+    solve: bool = False
     virtual_loss: Literal["loss", "visits"] = "loss"
     virtual_visits: int = 1
     num_leaves: int = 1  # leaves of one tree that a model evaluates at a time
@@ -164,7 +166,9 @@ class Gumbel(Policy):
     num_simulations: int = 32
     max_considered: int = 16
     _: KW_ONLY
-    interior: Literal["full", "puct"] = "full"
+    interior: Literal["full", "puct", "trpo", "mpo"] = "full"
+    candidates: Literal["gumbel", "replacement"] = "gumbel"
+    target: Literal["policy", "acted"] = "policy"
     completion: Literal["mixed", "raw"] = "mixed"
     gumbel_scale: float = 1.0
     c_visit: float = 50.0
@@ -188,6 +192,27 @@ class Gumbel(Policy):
 
 
 @dataclass(frozen=True)
+class Regularised(Policy):
+    """The solution y of a regularised problem as policy, target and guide of the visits; no root noise.
+
+    Source: MCTS as regularized policy optimization (Grill et al. 2020).
+    """
+
+    num_simulations: int = 32
+    penalty: Literal["trpo", "mpo"] = "trpo"  # KL(prior, y), which PUCT approximates; or KL(y, prior)
+    _: KW_ONLY
+    interior: Literal["full", "puct", "trpo", "mpo"] = "trpo"
+    completion: Literal["mixed", "raw"] = "mixed"
+    c_init: float = 1.25
+    c_base: float = 19652.0
+    parent_count: Literal["one_plus", "sum"] = "one_plus"
+
+    def config(self) -> SearchConfig:
+        """Put the settings of the trees together."""
+        return replace(super().config(), policy=self.penalty)
+
+
+@dataclass(frozen=True)
 class Custom(Policy):
     """Any `SearchConfig` as a policy; of the other fields only those of the call count."""
 
@@ -205,7 +230,8 @@ class Custom(Policy):
     def has_noise(self) -> bool:
         """Whether noise is drawn for the root."""
         s = self.settings
-        return (s.gumbel_scale if s.policy == "gumbel" else s.dirichlet_fraction) > 0
+        scale = {"gumbel": s.gumbel_scale, "puct": s.dirichlet_fraction}
+        return scale.get(s.policy, 0.0) > 0
 
     def without_noise(self) -> Self:
         """Give the same policy with gumbel_scale and dirichlet_fraction 0."""

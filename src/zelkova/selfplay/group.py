@@ -90,12 +90,14 @@ class Group:
         position = self._first_position + self.seeds[row : row + 1].astype(np.uint64)
         state = self.states[row : row + 1]
         state[:] = self.game.initial_states(position)
+        self.game.roll(state, self.rng)
         for move in range(int(self.opened[row])):
             legal = self._rules.legal_actions(state)
             action = int(legal[self.rng.integers(len(legal))])
             self.opening_states[row, move] = state[0]
             self.opening_actions[row, move] = action
             self._rules.step(state, action)
+            self.game.roll(state, self.rng)
             if self._rules.is_terminal(state):
                 return False
         return True
@@ -116,25 +118,28 @@ class Group:
         return sorted(ended, key=lambda episode: episode.seed)
 
     def _move(self, result: SearchResult, ended: list[Episode]) -> None:
-        """Record one tick, play it, and put new games where one ended."""
-        legal = np.where(np.arange(result.actions.shape[1])[None] < result.count[:, None], result.actions, -1)
+        """Record one tick, play it, let nature move, and put new games where one ended."""
+        wide = self.game.max_legal_actions  # a search has room for outcomes too
+        legal = np.where(np.arange(wide)[None] < result.count[:, None], result.actions[:, :wide], -1)
         actions = self._choose(result, self.opened + len(self.past) - self.began)
         self.past.append(
             Tick(
                 states=self.states.copy(),
                 to_play=self.game.view_states(self.states)["to_play"].copy(),
                 legal=legal.astype(np.int32),
-                policy=result.action_weights.copy(),
+                policy=result.action_weights[:, :wide].copy(),
                 values=result.improved_value.copy(),
                 actions=actions,
             )
         )
         over = np.zeros(len(actions), np.bool_)
         outcome = np.zeros((len(actions), self.game.num_players), np.float32)
-        native = self.game.native
+        native, count = self.game.native, len(actions) if self.game.has_chance else 0
+        seeds = self.rng.integers(2**63, size=count).astype(np.uint64)
         kernels.move_rows(
-            native.step, native.is_terminal, native.returns, self.states, actions, over, outcome
-        )
+            native.step, native.is_terminal, native.returns, native.chance, self.states, actions, seeds,
+            *self.game.new_scratch(), over, outcome,
+        )  # fmt: skip
         for row in np.flatnonzero(over).tolist():
             ended.append(self._episode(row, outcome[row]))
             self._begin(row)

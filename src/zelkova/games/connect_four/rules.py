@@ -138,3 +138,48 @@ def observe(state, planes):
             if board[row, column] != 0:
                 plane = (board[row, column] - 1 - state["to_play"]) % state["players"]
                 planes[plane, row, column] = 1.0
+
+
+@numba.njit(error_model="numpy")
+def weigh_line(board, row, column, down, across, run):
+    """Give the mark that stands alone in the `run` cells from one on, or 0, and k cubed for its k discs."""
+    mark = 0
+    discs = 0
+    for _ in range(run):
+        found = board[row, column]
+        if found != 0:
+            if mark != 0 and found != mark:
+                return 0, 0
+            mark = found
+            discs += 1
+        row += down
+        column += across
+    return mark, discs * discs * discs
+
+
+def evaluate(state, out):
+    """Write each player's share of the lines still open to that player alone: k cubed for k discs."""
+    board = state["board"]
+    height, width = board.shape
+    run = np.int64(state["run"])
+    players = state["players"]
+    tallest = 0
+    for column in range(width):
+        tallest = max(tallest, state["heights"][column])
+    for player in range(players):
+        out[player] = 16.0
+    total = 16.0 * players
+    for direction in range(4):
+        down = (0, 1, 1, 1)[direction]
+        across = (1, 0, 1, -1)[direction]
+        left = run - 1 if across < 0 else 0
+        right = width - run + 1 if across > 0 else width
+        for row in range(min(tallest, height - down * (run - 1))):
+            for column in range(left, right):
+                mark, weight = weigh_line(board, row, column, down, across, run)
+                if mark != 0:
+                    out[mark - 1] += weight
+                    total += weight
+    for player in range(players):
+        share = out[player] / total
+        out[player] = 2.0 * share - 1.0 if players == 2 else share

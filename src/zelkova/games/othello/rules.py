@@ -173,3 +173,17 @@ def observe(state, planes):
             cell = np.uint64(row * size + column)
             planes[0, row, column] = (own >> cell) & ONE
             planes[1, row, column] = (other >> cell) & ONE
+
+
+def evaluate(state, out):
+    """Write the share of mobility and corners: one point a possible move, five a corner."""
+    size = np.uint64(state["size"])
+    last = size * size - ONE
+    corners = ONE | (ONE << (size - ONE)) | (ONE << (last - size + ONE)) | (ONE << last)
+    mover = state["to_play"]
+    own, other = state["discs"][mover], state["discs"][1 - mover]
+    replies = find_moves(other, own, state["board"], state["inner"], state["size"])
+    mine = count_bits(state["moves"]) + 5 * count_bits(own & corners)
+    theirs = count_bits(replies) + 5 * count_bits(other & corners)
+    out[mover] = (mine - theirs) / (mine + theirs + 8.0)
+    out[1 - mover] = -out[mover]

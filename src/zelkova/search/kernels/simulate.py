@@ -6,13 +6,6 @@ Those on one tree (`descend`, `gather_leaf`, `settle_leaf`) are for native loops
 
 import numpy as np
 
-from zelkova.search.kernels.gumbel import (
-    choose_full,
-    choose_halving,
-    improved_policy,
-    most_visited_candidate,
-    open_candidates,
-)
 from zelkova.search.kernels.native import (
     F32,
     F64,
@@ -25,22 +18,16 @@ from zelkova.search.kernels.native import (
     kernel,
     softmax_row,
 )
-from zelkova.search.kernels.puct import (
-    FPU_MEAN_Q,
-    choose_outcome,
-    choose_puct,
-    most_visited,
-    running_mean_q,
-)
 from zelkova.search.kernels.tree import (
     BAD_NOISE,
     CHANCE,
     DENSE,
-    FULL,
+    EXACT,
     GUMBEL,
     OK,
     PUCT,
-    Answer,
+    TRPO,
+    UNPROVEN,
     Forest,
     Records,
     Rows,
@@ -51,6 +38,19 @@ from zelkova.search.kernels.tree import (
     new_node,
     open_best,
 )
+from zelkova.search.rules.gumbel import (
+    choose_full,
+    choose_halving,
+    open_candidates,
+)
+from zelkova.search.rules.proven import prove_upwards
+from zelkova.search.rules.puct import (
+    FPU_MEAN_Q,
+    choose_outcome,
+    choose_puct,
+    running_mean_q,
+)
+from zelkova.search.rules.regularised import choose_trpo
 
 NEW, AGAIN, DUPLICATE, FINISHED = 0, 1, 2, 3
 NOISE_SLACK = np.float32(1e-3)
@@ -106,7 +106,7 @@ def descend(t: Forest, b: int) -> int:
     """Choose edges from the root until a leaf, which heads[b]["leaf"] names.
 
     Returns:
-        NEW: a new node without an evaluation; AGAIN: a known ending, or a node at max_depth;
+        NEW: a new node without an evaluation; AGAIN: a known ending, a proven node, or one at max_depth;
         DUPLICATE: a node whose evaluation is pending.
     """
     s = t.settings[0]
@@ -122,10 +122,14 @@ def descend(t: Forest, b: int) -> int:
             k = choose_outcome(t, b, node)
         elif node == 0 and s["root_rule"] == GUMBEL:
             k = choose_halving(t, b)
-        elif rule == FULL:
-            k = choose_full(t, b, node)
         else:
-            k = choose_puct(t, b, node, mean)
+            rule = int(s["root_rule"]) if node == 0 else rule
+            if rule == PUCT:
+                k = choose_puct(t, b, node, mean)
+            elif rule == TRPO:
+                k = choose_trpo(t, b, node)
+            else:
+                k = choose_full(t, b, node, rule)
         if k < 0:
             k = open_best(t, b, node, rule)
         kid = t.kids[b, int(t.nodes[b, node]["kids"]) + k]
@@ -140,7 +144,7 @@ def descend(t: Forest, b: int) -> int:
         t.heads[b]["leaf"] = child
         if record["visits"] == 0:
             return DUPLICATE
-        if record["num_edges"] == 0 or depth == s["max_depth"]:
+        if record["num_edges"] == 0 or depth == s["max_depth"] or record["proven"] != UNPROVEN:
             return AGAIN
         node = child
 
@@ -155,6 +159,10 @@ def gather_leaf(t: Forest, b: int) -> int:
     s = t.settings[0]
     head = t.heads[b]
     while head["started"] < s["num_simulations"]:
+        if t.nodes[b, 0]["proven"] != UNPROVEN:
+            head["started"] = s["num_simulations"]
+            head["done"] = s["num_simulations"]
+            break
         outcome = descend(t, b)
         leaf = int(head["leaf"])
         head["started"] += 1
@@ -178,6 +186,9 @@ def settle_leaf(t: Forest, b: int, leaf: int, rows: Rows, row: int) -> int:
         if t.settings[0]["virtual_visits"] > 0:
             add_pending(t, b, leaf, -1)
         back_up(t, b, leaf)
+        if t.settings[0]["solve"] == 1 and t.nodes[b, leaf]["num_edges"] == 0:
+            t.nodes[b, leaf]["proven"] = EXACT
+            prove_upwards(t, b, leaf)
     return status
 
 
@@ -186,69 +197,6 @@ def drop_duplicate(t: Forest, b: int, leaf: int) -> None:
     """Take back a descent that ended at a pending leaf."""
     add_pending(t, b, leaf, -1)
     t.heads[b]["started"] -= 1
-
-
-@inlined
-def read_root(t: Forest, b: int, out: Answer) -> None:
-    """Write the answer of one tree."""
-    root = t.nodes[b, 0]
-    edges = int(root["num_edges"])
-    start = int(root["edges"])
-    for i in range(out.actions.shape[1]):
-        out.actions[b, i] = -1
-        out.visits[b, i] = 0
-        out.q[b, i] = ZERO
-        out.weights[b, i] = ZERO
-    for i in range(edges):
-        out.actions[b, i] = t.actions[b, start + i]
-    out.count[b] = edges
-    first = int(root["kids"])
-    total = 0
-    for k in range(int(root["num_kids"])):
-        kid = t.kids[b, first + k]
-        if kid["visits"] > 0:
-            out.visits[b, int(kid["edge"])] = kid["visits"]
-            out.q[b, int(kid["edge"])] = kid["q"]
-            total += int(kid["visits"])
-    for p in range(t.sums.shape[2]):
-        out.value[b, p] = np.float32(t.sums[b, 0, p] / int(root["visits"]))
-        out.raw[b, p] = t.raw[b, 0, p]
-    if t.settings[0]["root_rule"] == GUMBEL:
-        improved_policy(t, b, out.weights)
-        chosen = most_visited_candidate(t, b)
-    else:
-        for i in range(edges):
-            out.weights[b, i] = np.float32(np.float32(out.visits[b, i]) / np.float32(max(total, 1)))
-        chosen = most_visited(t, b)
-    out.action[b] = t.actions[b, start + int(t.kids[b, first + chosen]["edge"])]
-    read_improved_value(t, b, out)
-
-
-@inlined
-def read_improved_value(t: Forest, b: int, out: Answer) -> None:
-    """Write the root's value under its action weights, over the visited actions; out.weights[b] is written.
-
-    The mean of the back-ups counts each action as often as it was tried, bad ones too; this counts them as
-    often as the improved policy would play them. With PUCT the two differ by the root's own evaluation.
-    """
-    root = t.nodes[b, 0]
-    first = int(root["kids"])
-    total = ZERO
-    for p in range(t.sums.shape[2]):
-        out.improved[b, p] = ZERO
-    for k in range(int(root["num_kids"])):
-        kid = t.kids[b, first + k]
-        if kid["visits"] > 0:
-            child = int(kid["child"])
-            record = t.nodes[b, child]
-            weight = out.weights[b, int(kid["edge"])]
-            total = np.float32(total + weight)
-            for p in range(t.sums.shape[2]):
-                mean = np.float32(t.sums[b, child, p] / int(record["visits"]))
-                q = np.float32(t.rewards[b, child, p] + record["discount"] * mean)
-                out.improved[b, p] = np.float32(out.improved[b, p] + weight * q)
-    for p in range(t.sums.shape[2]):
-        out.improved[b, p] = np.float32(out.improved[b, p] / total) if total > ZERO else out.value[b, p]
 
 
 @kernel
@@ -347,20 +295,3 @@ def settle_leaves(
     for b in range(t.heads.shape[0]):
         left += int(t.heads[b]["done"] < t.settings[0]["num_simulations"])
     return left
-
-
-@kernel
-def read_roots(
-    heads: Records, nodes: Records, kids: Records, sums: F64, raw: F32, rewards: F32, actions: I32,
-    priors: F32, bits: I32, bounds: F32, noise: F32, explore: F32, halving: I32, settings: Records,
-    scratch: F32, action: I32, legal: I32, count: I32, weights: F32, visits: I32, q: F32, value: F32,
-    raw_value: F32, improved: F32,
-) -> None:  # fmt: skip
-    """Write every root's answer: plain arrays of a `Forest`, then of `Answer`."""
-    t = Forest(
-        heads, nodes, kids, sums, raw, rewards, actions, priors, bits, bounds, noise, explore, halving,
-        settings, scratch,
-    )  # fmt: skip
-    out = Answer(action, legal, count, weights, visits, q, value, raw_value, improved)
-    for b in range(heads.shape[0]):
-        read_root(t, b, out)

@@ -51,7 +51,7 @@ NODE = np.dtype(  # 64 bytes: one cache line
         ("parent", np.int32),  # parent node, -1 at the root
         ("parent_kid", np.int32),  # its place among the parent's kids
         ("to_play", np.int16),  # mover, 0..P-1; CHANCE: nature moves
-        ("proven", np.int8),  # UNPROVEN, EXACT or OPEN; see solver.py
+        ("proven", np.int8),  # UNPROVEN, EXACT or OPEN; see rules/proven.py
         ("is_ready", np.int8),  # 1 once the last three fields hold; DENSE: the slice holds probabilities
         ("discount", np.float32),  # on the edge into the node
         ("best_weight", np.float32),  # of the best unvisited edge: probability (puct) or logit (full)
@@ -65,7 +65,7 @@ KID = np.dtype(  # an edge that has been chosen
     [
         ("q", np.float32),  # mover's component of reward + discount * V(child)
         ("prior", np.float32),  # probability (puct) or exp(logit - largest logit of the kids' node)
-        ("logit", np.float32),  # full and Gumbel root: prior logit
+        ("logit", np.float32),  # all rules but puct: prior logit
         ("visits", np.int32),  # N(s, a), pending virtual visits included
         ("child", np.int32),  # node, -1: none yet
         ("edge", np.int32),  # counted from the start of the node's slice
@@ -84,17 +84,21 @@ SETTINGS = np.dtype(  # SearchConfig as numbers
         ("max_depth", np.int32),
         ("virtual_visits", np.int32),  # 0: one leaf at a time
         ("virtual_is_loss", np.int32),
+        ("solve", np.int32),
+        ("target", np.int32),
         ("low", np.float32),
         ("high", np.float32),
         ("rescale_floor", np.float32),
         ("c_visit", np.float32),
         ("c_scale", np.float32),
         ("fpu_reduction", np.float32),
+        ("c_init", np.float32),
         ("dirichlet_fraction", np.float32),
     ],
     align=True,
 )
-PUCT, GUMBEL, FULL = 0, 1, 2
+PUCT, GUMBEL, FULL, TRPO, MPO = 0, 1, 2, 3, 4
+DEFAULT, ACTED = 0, 1
 FIXED, TREE, PER_NODE, UNSCALED = 0, 1, 2, 3
 UNKNOWN, NONE = -1, -2
 CHANCE = -1
@@ -277,11 +281,17 @@ def open_best(t: Forest, b: int, node: int, rule: int) -> int:
     edge = int(record["best"])
     kid = open_edge(t, b, node, edge, record["best_weight"])
     t.priors[b, record["edges"] + edge] = VISITED
-    if rule == FULL:
+    if rule != PUCT:
         start = int(record["kids"])
         t.kids[b, start + kid]["prior"] = exp32(np.float32(record["best_weight"] - t.kids[b, start]["logit"]))
     record["best"] = UNKNOWN
     return kid
+
+
+@inlined
+def proven_q(t: Forest, b: int, node: int, player: int) -> np.float32:
+    """Give a player's exact return along the edge into a proven node."""
+    return np.float32(t.rewards[b, node, player] + t.nodes[b, node]["discount"] * t.raw[b, node, player])
 
 
 @inlined
@@ -295,7 +305,9 @@ def refresh_q(t: Forest, b: int, node: int) -> None:
     kid = t.kids[b, int(above["kids"]) + int(record["parent_kid"])]
     visits = int(record["visits"])
     pending = int(kid["visits"]) - visits
-    if visits > 0:
+    if record["proven"] != UNPROVEN:
+        q = proven_q(t, b, node, mover)
+    elif visits > 0:
         mean = np.float32(t.sums[b, node, mover] / visits)
         q = np.float32(t.rewards[b, node, mover] + record["discount"] * mean)
     else:
@@ -357,7 +369,7 @@ def back_up(t: Forest, b: int, leaf: int) -> None:
         above = t.nodes[b, parent]
         kid = t.kids[b, int(above["kids"]) + int(record["parent_kid"])]
         kid["visits"] += 1
-        if kid["visits"] == record["visits"]:
+        if kid["visits"] == record["visits"] and record["proven"] == UNPROVEN:
             mover = max(int(above["to_play"]), 0)
             mean = np.float32(t.sums[b, node, mover] / int(record["visits"]))
             kid["q"] = np.float32(t.rewards[b, node, mover] + discount * mean)

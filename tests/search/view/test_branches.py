@@ -4,9 +4,9 @@ from numpy.typing import NDArray
 
 from zelkova import games
 from zelkova.agents.agent import Agent
-from zelkova.agents.branches import Branch, read_branches
 from zelkova.games import Game
 from zelkova.search.config import SearchConfig
+from zelkova.search.view import Branch, read_branches
 
 
 class Flat:

@@ -1,13 +1,11 @@
 """A model made of tables: states, transitions, rewards, logits, values. For tests and the speed of trees."""
 
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from zelkova.errors import ShapeError
-from zelkova.search.batch import BatchSearch, draw_noise, run
-from zelkova.search.config import SearchConfig
+from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.native import F32, F64, I32, bind, inlined, kernel
 from zelkova.search.kernels.simulate import NEW, STATUSES, gather_leaf, settle_leaf
 from zelkova.search.kernels.tree import OK, Forest, Records, Rows
@@ -182,42 +180,6 @@ def random_tables(rng: np.random.Generator, states: int, actions: int, players: 
         rng.uniform(-1, 1, (states, players)).astype(np.float32),
         rng.integers(0, players, states, dtype=np.int32),
     )
-
-
-SPEED_ROWS = ((64, 50, 18), (64, 32, 82), (64, 50, 362), (16, 200, 82), (1, 800, 82))
-
-
-def tree_speed(
-    policy: str, trees: int, simulations: int, actions: int, seconds: float = 1.0, is_native: bool = True
-) -> dict[str, Any]:
-    """Measure simulations per second of CPU time: select, copy logits from the table, expand, back up.
-
-    Args:
-        policy: "puct" or "gumbel" (16 candidates).
-        trees, simulations, actions: sizes of the batch.
-        seconds: of CPU time to measure for, at least one batch.
-        is_native: the compiled loop; False: `select`, `step`, `expand` from Python, all trees in step.
-    Returns:
-        A record for `zelkova bench search`.
-    """
-    rng = np.random.default_rng(7)
-    config = SearchConfig(policy=policy, num_simulations=simulations)  # type: ignore[arg-type]
-    search = BatchSearch(config, trees, actions, num_players=1)
-    tables = random_tables(rng, states=1024, actions=actions)
-    model = TableModel(tables, rng.integers(0, 1024, trees, dtype=np.int32), simulations + 1)
-    noise = draw_noise(config, np.full(trees, actions, np.int32), actions, rng)
-    asked: Any = model if is_native else Stepwise(model)
-    run(search, asked, noise)
-    batches = 0
-    start = time.process_time()
-    spent = 0.0
-    while batches == 0 or spent < seconds:
-        run(search, asked, noise)
-        batches += 1
-        spent = time.process_time() - start
-    name = "search/simulations_per_cpu_s" if is_native else "search/python_simulations_per_cpu_s"
-    params = {"trees": trees, "simulations": simulations, "actions": actions, "policy": policy}
-    return {"name": name, "value": batches * trees * simulations / spent, "params": params}
 
 
 class Stepwise:

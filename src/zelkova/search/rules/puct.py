@@ -3,8 +3,9 @@
 import numpy as np
 
 from zelkova.search.kernels.native import ONE, ZERO, best_in_row, exp32, exp_sum, inlined
-from zelkova.search.kernels.qtransforms import fixed_range, soft_range, tree_range
 from zelkova.search.kernels.tree import DENSE, FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
+from zelkova.search.rules.proven import is_lost
+from zelkova.search.rules.qtransforms import fixed_range, soft_range, tree_range
 
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION, FPU_MEAN_Q, FPU_LOSS = 0, 1, 2, 3, 4
 
@@ -125,6 +126,8 @@ def choose_puct(t: Forest, b: int, node: int, mean: np.float32) -> int:
         best = np.float32(value + factor * record["best_weight"])
     start = int(record["kids"])
     for k in range(int(record["num_kids"])):
+        if is_lost(t, b, node, k):
+            continue
         kid = t.kids[b, start + k]
         score = np.float32(
             (kid["q"] - offset) * scale + factor * kid["prior"] / np.float32(1 + int(kid["visits"]))
@@ -165,11 +168,14 @@ def choose_outcome(t: Forest, b: int, node: int) -> int:
 
 @inlined
 def most_visited(t: Forest, b: int) -> int:
-    """Find the root's kid with the most visits; the lowest action on a tie."""
+    """Find the root's kid with the most visits, proven losses last; the lowest action on a tie."""
     root = t.nodes[b, 0]
     first = int(root["kids"])
     chosen = 0
     for k in range(1, int(root["num_kids"])):
+        if is_lost(t, b, 0, chosen) != is_lost(t, b, 0, k):
+            chosen = k if is_lost(t, b, 0, chosen) else chosen
+            continue
         kid = t.kids[b, first + k]
         best = t.kids[b, first + chosen]
         if kid["visits"] > best["visits"] or (kid["visits"] == best["visits"] and kid["edge"] < best["edge"]):

@@ -24,9 +24,9 @@ from zelkova.errors import ShapeError
 from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.native import I32
 from zelkova.search.model import Evaluation
+from zelkova.search.models.table_model import blank_evaluation
+from zelkova.search.models.torch_rows import Inlet, NodeRows, Numbers, Outlet
 from zelkova.search.policies import Policy
-from zelkova.search.table_model import blank_evaluation
-from zelkova.search.torch_rows import Inlet, NodeRows, Numbers, Outlet
 
 NO_ROOTS = blank_evaluation(0, 0, 1)
 CLIP = 0.999  # largest size of a squashed action, so that its inverse stays finite

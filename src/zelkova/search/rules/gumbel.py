@@ -16,8 +16,33 @@ from zelkova.search.kernels.native import (
     inlined,
     pairwise_sum,
 )
-from zelkova.search.kernels.qtransforms import completed_q
-from zelkova.search.kernels.tree import NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
+from zelkova.search.kernels.tree import GUMBEL, NONE, QUARTER, UNKNOWN, VISITED, Forest, open_edge
+from zelkova.search.rules.proven import is_lost
+from zelkova.search.rules.qtransforms import completed_q
+
+MOST_VISITS = 2**31 - 1
+
+
+def halving_phases(considered: int, simulations: int) -> list[tuple[int, int]]:
+    """List the phases of Sequential Halving: how many actions are considered, new visits of each.
+
+    The simulations may end within a phase; two actions that share a rest have as many phases as it takes.
+
+    Args:
+        considered: m, number of candidates, at least 1.
+        simulations: n.
+    Source: Algorithm 2 (Sequential Halving with Gumbel).
+    """
+    if considered <= 1:
+        return [(1, simulations)]
+    halvings = (considered - 1).bit_length()
+    phases: list[tuple[int, int]] = []
+    width, spent = considered, 0
+    while spent < simulations:
+        phases.append((width, max(1, simulations // (halvings * width))))
+        spent += width * phases[-1][1]
+        width = max(2, width // 2)
+    return phases
 
 
 def halving_visits(considered: int, simulations: int) -> list[int]:
@@ -28,18 +53,13 @@ def halving_visits(considered: int, simulations: int) -> list[int]:
         simulations: n.
     Source: Algorithm 2 (Sequential Halving with Gumbel), in table form.
     """
-    if considered <= 1:
-        return list(range(simulations))
-    phases = (considered - 1).bit_length()
-    visits = [0] * considered
     table: list[int] = []
-    width = considered
-    while len(table) < simulations:
-        for _ in range(max(1, simulations // (phases * width))):
+    visits = [0] * max(considered, 1)
+    for width, rounds in halving_phases(considered, simulations):
+        for _ in range(rounds):
             table.extend(visits[:width])
             for i in range(width):
                 visits[i] += 1
-        width = max(2, width // 2)
     return table[:simulations]
 
 
@@ -89,20 +109,25 @@ def open_candidates(t: Forest, b: int, considered: int) -> None:
 
 
 @inlined
-def best_candidate(t: Forest, b: int, visits: int) -> int:
-    """Find the candidate with g + logit + sigma(q) largest among those with so many visits.
+def best_candidate(t: Forest, b: int, least: int, most: int, takes_lost: bool) -> int:
+    """Find the candidate with g + logit + sigma(completed q) largest among those with least to most visits.
 
+    Args:
+        t, b: the tree.
+        least, most: visits that a candidate must have.
+        takes_lost: whether proven losses count too.
     Returns:
         The place among the root's kids.
     """
-    value, offset, factor = completed_q(t, b, 0)
+    value, offset, factor = completed_q(t, b, 0, GUMBEL)
     first = int(t.nodes[b, 0]["kids"])
     chosen = -1
     chosen_edge = -1
     best = np.float32(-np.inf)
     for k in range(int(t.heads[b]["candidates"])):
         kid = t.kids[b, first + k]
-        if kid["visits"] == visits:
+        visits = int(kid["visits"])
+        if least <= visits <= most and (takes_lost or not is_lost(t, b, 0, k)):
             q = kid["q"] if visits > 0 else value
             edge = int(kid["edge"])
             score = np.float32(t.noise[b, edge] + kid["logit"] + (q - offset) * factor)
@@ -117,8 +142,8 @@ def best_candidate(t: Forest, b: int, visits: int) -> int:
 def choose_halving(t: Forest, b: int) -> int:
     """Choose the root's candidate for the next simulation of Sequential Halving (Algorithm 2).
 
-    Where pending leaves were dropped, no candidate may stand at the table's count: then the nearest count
-    below it that some candidate has, or else the smallest, takes its place.
+    Where pending leaves were dropped or losses proven, no candidate may stand at the table's count: then the
+    nearest count below it that some candidate has, or else the smallest, takes its place.
     """
     head = t.heads[b]
     started = int(head["started"])
@@ -127,24 +152,56 @@ def choose_halving(t: Forest, b: int) -> int:
         return started
     target = int(t.halving[candidates, started])
     first = int(t.nodes[b, 0]["kids"])
+    takes_lost = are_all_lost(t, b)
     level = -1
-    least = int(t.kids[b, first]["visits"])
+    least = MOST_VISITS
     for k in range(candidates):
-        visits = int(t.kids[b, first + k]["visits"])
-        least = min(least, visits)
-        if visits <= target:
-            level = max(level, visits)
-    return best_candidate(t, b, level if level >= 0 else least)
+        if takes_lost or not is_lost(t, b, 0, k):
+            visits = int(t.kids[b, first + k]["visits"])
+            least = min(least, visits)
+            if visits <= target:
+                level = max(level, visits)
+    level = level if level >= 0 else least
+    return best_candidate(t, b, level, level, takes_lost)
+
+
+@inlined
+def are_all_lost(t: Forest, b: int) -> bool:
+    """Say whether every candidate of the root is a proven loss."""
+    lost = 0
+    for k in range(int(t.heads[b]["candidates"])):
+        lost += int(is_lost(t, b, 0, k))
+    return lost == int(t.heads[b]["candidates"])
 
 
 @inlined
 def most_visited_candidate(t: Forest, b: int) -> int:
-    """Find the candidate to act with: best g + logit + sigma(q) among the most visited."""
+    """Find the candidate to act with: best g + logit + sigma(q) among the most visited; no proven loss."""
     first = int(t.nodes[b, 0]["kids"])
+    takes_lost = are_all_lost(t, b)
     most = 0
     for k in range(int(t.heads[b]["candidates"])):
+        if takes_lost or not is_lost(t, b, 0, k):
+            most = max(most, int(t.kids[b, first + k]["visits"]))
+    return best_candidate(t, b, most, most, takes_lost)
+
+
+@inlined
+def standing_candidate(t: Forest, b: int) -> int:
+    """Find the candidate to act with when a search ends early: the best of those still considered.
+
+    These have the visits that the next simulation asks for, or more; in the first round they are all, and one
+    without visits takes part with its completed Q. Among the most visited alone, the order within a round
+    would decide.
+    """
+    head = t.heads[b]
+    first = int(t.nodes[b, 0]["kids"])
+    takes_lost = are_all_lost(t, b)
+    most = 0
+    for k in range(int(head["candidates"])):
         most = max(most, int(t.kids[b, first + k]["visits"]))
-    return best_candidate(t, b, most)
+    target = int(t.halving[int(head["candidates"]), int(head["started"])])
+    return best_candidate(t, b, min(target, most), most, takes_lost)
 
 
 @inlined
@@ -179,11 +236,14 @@ def prepare_full(t: Forest, b: int, node: int) -> None:
 
 
 @inlined
-def choose_full(t: Forest, b: int, node: int) -> int:
-    """Choose argmax pi'(a) - N(a) / (1 + S) at a node below the root; the lowest action on a tie.
+def choose_full(t: Forest, b: int, node: int, rule: int) -> int:
+    """Choose argmax pi'(a) - N(a) / (1 + S) at a node; the lowest action on a tie.
 
     All unvisited edges have one completed Q, so that the one with the largest logit stands for them.
 
+    Args:
+        t, b, node: the tree and a node with edges.
+        rule: FULL; or MPO, whose improved policy has the same form with another scale.
     Returns:
         The place among the node's kids, or -1 for its best unvisited edge.
     Source: Eq. 14.
@@ -194,7 +254,7 @@ def choose_full(t: Forest, b: int, node: int) -> int:
     count = int(record["num_kids"])
     if count == 0:
         return -1
-    value, offset, factor = completed_q(t, b, node)
+    value, offset, factor = completed_q(t, b, node, rule)
     start = int(record["kids"])
     edge = int(record["best"])
     top = VISITED
@@ -224,6 +284,8 @@ def choose_full(t: Forest, b: int, node: int) -> int:
         best = np.float32(best * scale)
     chosen = -1
     for k in range(count):
+        if is_lost(t, b, node, k):
+            continue
         kid = t.kids[b, start + k]
         score = np.float32(t.scratch[k] * scale - np.float32(int(kid["visits"])) * share)
         if score > best or (score == best and int(kid["edge"]) < edge):
@@ -234,12 +296,18 @@ def choose_full(t: Forest, b: int, node: int) -> int:
 
 
 @inlined
-def improved_policy(t: Forest, b: int, out: F32) -> None:
-    """Write pi' = softmax(logits + sigma(completed Q)) of the root's legal actions into out[b] (Eq. 11)."""
+def improved_policy(t: Forest, b: int, rule: int, out: F32) -> None:
+    """Write pi' = softmax(logits + sigma(completed Q)) of the root's legal actions into out[b] (Eq. 11).
+
+    Args:
+        t, b: the tree.
+        rule: GUMBEL, or MPO for its own scale.
+        out: [B, M].
+    """
     record = t.nodes[b, 0]
     start = int(record["edges"])
     count = int(record["num_edges"])
-    value, offset, factor = completed_q(t, b, 0)
+    value, offset, factor = completed_q(t, b, 0, rule)
     unvisited = np.float32((value - offset) * factor)
     for i in range(count):
         out[b, i] = t.priors[b, start + i] + unvisited

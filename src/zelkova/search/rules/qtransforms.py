@@ -3,7 +3,7 @@
 import numpy as np
 
 from zelkova.search.kernels.native import ONE, ZERO, inlined
-from zelkova.search.kernels.tree import FIXED, PER_NODE, TREE, Forest
+from zelkova.search.kernels.tree import FIXED, MPO, PER_NODE, TREE, TRPO, Forest
 
 MIXED = 0
 
@@ -49,9 +49,12 @@ def mixed_value(raw: np.float32, visits: int, weight: np.float32, weighted_q: np
 
 
 @inlined
-def completed_q(t: Forest, b: int, node: int) -> tuple[np.float32, np.float32, np.float32]:
-    """Complete and scale the Q values of a node as Gumbel MuZero's sigma does.
+def completed_q(t: Forest, b: int, node: int, rule: int) -> tuple[np.float32, np.float32, np.float32]:
+    """Complete and scale the Q values of a node.
 
+    Args:
+        t, b, node: the tree and a node with edges.
+        rule: TRPO leaves Q in its range; MPO divides it by lambda; all others take Gumbel MuZero's sigma.
     Returns:
         (value, offset, factor): value stands in for the Q of unvisited actions, and
         sigma(q) = (q - offset) * factor.
@@ -95,4 +98,21 @@ def completed_q(t: Forest, b: int, node: int) -> tuple[np.float32, np.float32, n
         offset, factor = soft_range(low, high, s["rescale_floor"])
     elif s["rescale"] == TREE:
         offset, factor = tree_range(t.bounds[b, mover, 0], t.bounds[b, mover, 1], s["rescale_floor"])
-    return value, offset, np.float32(factor * ((s["c_visit"] + np.float32(most)) * s["c_scale"]))
+    strength = ONE
+    if rule == MPO:
+        strength = np.float32(ONE / penalty(t, b, node))
+    elif rule != TRPO:
+        strength = np.float32((s["c_visit"] + np.float32(most)) * s["c_scale"])
+    return value, offset, np.float32(factor * strength)
+
+
+@inlined
+def penalty(t: Forest, b: int, node: int) -> np.float32:
+    """Give lambda_N = c sqrt(S) / (k + S) of a node with k edges and S >= 1 visits of them.
+
+    Source: MCTS as regularized policy optimization (Grill et al. 2020), Eq. 4.
+    """
+    record = t.nodes[b, node]
+    spent = max(int(record["visits"]) - 1 + int(record["pending"]), 1)
+    s = np.float32(spent)
+    return np.float32(t.settings[0]["c_init"] * np.sqrt(s) / np.float32(int(record["num_edges"]) + spent))

@@ -1,0 +1,107 @@
+"""AlphaGo's leaf value: the network's, mixed with the outcome of one random rollout from the leaf.
+
+The rollouts are uniformly random here (AlphaGo's came from a small, fast policy), drawn from a
+counter-based generator: equal seeds give equal searches.
+
+Source: AlphaGo (Silver et al. 2016), Methods, Search algorithm.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from zelkova.agents.rules_model import RulesModel
+from zelkova.errors import ConfigError
+from zelkova.games.playout import playout
+from zelkova.search.model import Evaluation
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """How rollouts take part.
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+
+    share: float = 0.5  # lambda: weight of the rollout's outcome, 0..1
+    softening: float = 0.67  # beta: priors are in proportion to p ** beta; above 0, 1 leaves them
+    seed: int = 0  # of the rollouts
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.share <= 1.0 or not 0.0 < self.softening <= 100.0:
+            raise ConfigError(
+                f"rollouts of share {self.share}, softening {self.softening}; allowed: a share from 0 to 1, "
+                "a softening above 0 and up to 100"
+            )
+
+
+class RolloutModel:
+    """A `RulesModel` whose values are mixed with rollouts and whose priors are softened."""
+
+    def __init__(self, model: RulesModel, rollouts: Rollouts) -> None:
+        """Wrap a model; its cache keeps the network's own answers.
+
+        Args:
+            model: places the positions and asks the network.
+            rollouts: how to mix.
+        """
+        self.model, self.rollouts = model, rollouts
+        self._counter = np.array([rollouts.seed], np.uint64)
+        self._state = np.zeros((1, model.game.words), np.uint64)
+        self._outcome = np.zeros(model.game.num_players, np.float32)
+
+    def root(self) -> Evaluation:
+        """Evaluate the positions at the roots, as `RulesModel.root`."""
+        return self._mix(self.model.root(), np.zeros(self.model.num_trees, np.int32), 1)
+
+    def step(
+        self, parent: NDArray[np.int32], action: NDArray[np.int32], node: NDArray[np.int32]
+    ) -> Evaluation:
+        """Play and evaluate, as `RulesModel.step`."""
+        return self._mix(self.model.step(parent, action, node), node, self.model.num_leaves)
+
+    def _mix(self, answer: Evaluation, node: NDArray[np.int32], leaves: int) -> Evaluation:
+        model, native = self.model, self.model.game.native
+        actions, probs = model.game.new_scratch()
+        place = np.where(node >= 0, np.arange(len(node)) // leaves * model.num_nodes + node, -1)
+        mix_rollouts(
+            native.step, native.legal_actions, native.is_terminal, native.returns, native.chance,
+            model.states, place.astype(np.int64), answer.discount, answer.value, self._state, self._outcome,
+            np.float32(self.rollouts.share), self._counter, actions, probs,
+        )  # fmt: skip
+        if self.rollouts.softening != 1.0:
+            decides = answer.to_play >= 0
+            answer.prior_logits[decides] *= np.float32(self.rollouts.softening)
+        return answer
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def mix_rollouts(
+    step: Any, legal_actions: Any, is_terminal: Any, returns: Any, chance: Any, states: Any, place: Any,
+    discount: Any, value: Any, state: Any, outcome: Any, share: Any, counter: Any, actions: Any, probs: Any,
+) -> None:  # fmt: skip
+    """Mix each new position's value with the outcome of one rollout: (1 - share) v + share z.
+
+    Args:
+        step, legal_actions, is_terminal, returns, chance: the game's rules; chance may be None.
+        states: uint64[S, words] positions. place: int64[R] row of each, -1 for a row without work.
+        discount: float32[R], 0 at an ending, whose value stays.
+        value: float32[R, P], changed.
+        state: uint64[1, words] and outcome: float32[P], scratch.
+        share: lambda. counter: uint64[1], the generator's state, changed.
+        actions, probs: scratch of the playout.
+    """
+    address = np.intp(state.ctypes.data)
+    for row in range(len(place)):
+        if place[row] < 0 or discount[row] == 0.0:
+            continue
+        for word in range(states.shape[1]):
+            state[0, word] = states[place[row], word]
+        playout(step, legal_actions, is_terminal, chance, address, counter, actions, probs)
+        returns(address, outcome)
+        for player in range(value.shape[1]):
+            value[row, player] = (np.float32(1.0) - share) * value[row, player] + share * outcome[player]

@@ -1,0 +1,117 @@
+"""What is drawn around a search: root noise before it, an action by its visits after it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.search.config import DIRICHLET_SCALE, SearchConfig
+from zelkova.search.kernels.native import F32, I32
+from zelkova.search.model import Evaluation, SearchResult
+from zelkova.search.models.sampled import sample_rows
+
+F64 = NDArray[np.float64]
+
+
+def visit_weights(visits: I32, temperature: Any) -> F64:
+    """Sharpen visit counts: (visits / most visits) ** (1 / temperature); they need not sum to 1.
+
+    Args:
+        visits: [B, M]. temperature: above 0, a number or [B].
+    """
+    heat = np.asarray(temperature, np.float64)
+    share = visits / np.maximum(visits.max(axis=1, keepdims=True), 1)
+    weights: F64 = share ** (1.0 / heat[:, None] if heat.ndim else float(1.0 / heat))
+    return weights
+
+
+def draw_by_visits(result: SearchResult, temperature: Any, uniform: Any) -> I32:
+    """Draw an action for every tree in proportion to visits ** (1 / temperature).
+
+    Args:
+        result: of the searches.
+        temperature: above 0, a number or [B].
+        uniform: [B] numbers in [0, 1) to draw with.
+    Returns:
+        [B] action numbers.
+    """
+    inside = np.arange(result.actions.shape[1])[None] < result.count[:, None]
+    visits = np.where(inside, result.visit_counts, 0).astype(np.int32)
+    total = np.cumsum(visit_weights(visits, temperature), axis=1)
+    index = (total <= (uniform * total[:, -1])[:, None]).sum(axis=1)
+    column = np.minimum(index, result.count - 1)  # where rounding led past the last one
+    drawn: I32 = result.actions[np.arange(len(column)), column]
+    return drawn
+
+
+def draw_noise(
+    config: SearchConfig,
+    count: I32,
+    max_actions: int,
+    rngs: np.random.Generator | Sequence[np.random.Generator],
+) -> F32:
+    """Draw root noise for every tree.
+
+    Gumbel(0), or a Dirichlet over the legal actions (puct), or numbers in [0, 1) to draw candidates with
+    (candidates = replacement); trpo and mpo take none, so 0.
+
+    Args:
+        config: its policy, candidates and dirichlet_alpha are read.
+        count: [B] legal actions of each root.
+        max_actions: M.
+        rngs: one generator for each tree (its draw then doesn't depend on its neighbours), or one for all.
+    Returns:
+        float32[B, M], 0 beyond the legal actions.
+    """
+    noise = np.zeros((len(count), max_actions), np.float32)
+    for b, n in enumerate(count):
+        rng = rngs if isinstance(rngs, np.random.Generator) else rngs[b]
+        if config.candidates == "replacement":
+            noise[b] = rng.random(max_actions)
+        elif config.policy == "gumbel":
+            noise[b, :n] = rng.gumbel(size=n)
+        elif config.policy == "puct":
+            alpha = (
+                DIRICHLET_SCALE / max(int(n), 1)
+                if config.dirichlet_alpha == "auto"
+                else config.dirichlet_alpha
+            )
+            noise[b, :n] = rng.dirichlet(np.full(n, alpha))
+    return noise
+
+
+def draw_with_replacement(roots: Evaluation, config: SearchConfig, uniform: F32) -> Evaluation:
+    """Draw the candidates of every root from its prior with replacement, as Gumbel's ablation does.
+
+    Args:
+        roots: B rows, not changed.
+        config: min(max_considered, num_simulations) of the draws are used.
+        uniform: [B, M] numbers in [0, 1), as `draw_noise` gives them.
+    Returns:
+        The roots with the distinct draws alone, log(count / draws) as their logits.
+    Source: Gumbel MuZero (Danihelka et al. 2022), Section 6: the ablation Replacement.
+    """
+    draws = min(config.max_considered, config.num_simulations, uniform.shape[1])
+    return sample_rows(roots, uniform[:, :draws].astype(np.float64), np.ones(len(uniform), np.bool_), 1.0)
+
+
+def spread_over(found: SearchResult, roots: Evaluation) -> SearchResult:
+    """Bring an answer about some actions of every root into the order of all its legal actions.
+
+    Args:
+        found: columns follow the drawn actions.
+        roots: with all legal actions, ascending.
+    """
+    full = found._replace(
+        actions=np.where(np.arange(roots.actions.shape[1]) < roots.count[:, None], roots.actions, -1),
+        count=roots.count.copy(),
+        action_weights=np.zeros_like(found.action_weights),
+        visit_counts=np.zeros_like(found.visit_counts),
+        q_values=np.zeros_like(found.q_values),
+    )
+    for b, count in enumerate(found.count):
+        columns = np.searchsorted(roots.actions[b, : roots.count[b]], found.actions[b, :count])
+        for name in ("action_weights", "visit_counts", "q_values"):
+            getattr(full, name)[b, columns] = getattr(found, name)[b, :count]
+    return full

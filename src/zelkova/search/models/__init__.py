@@ -1,0 +1,1 @@
+"""Models that a search can ask: tables, your PyTorch functions, sampled actions."""

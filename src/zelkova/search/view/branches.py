@@ -1,0 +1,121 @@
+"""Reads a search as a small tree of actions: for people, pictures and best lines, not for speed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.search.batch import BatchSearch
+from zelkova.search.kernels.native import F32
+from zelkova.search.kernels.tree import CHANCE, DENSE, GUMBEL, PUCT
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """An action of a search tree and what was looked at after it."""
+
+    action: int  # that led here; -1 at the root
+    prior: float  # probability of the action, 0..1; 1 at the root
+    visits: int  # simulations that passed
+    value: NDArray[np.float32]  # [P] mean return of each absolute player along this action
+    children: tuple["Branch", ...]  # visited actions from here, most visited first
+
+
+def read_branches(search: BatchSearch, widths: Sequence[int], tree: int = 0) -> Branch:
+    """Read the most visited part of one tree.
+
+    Args:
+        search: with nothing waiting for an evaluation.
+        widths: children that are read of a node, a number for each level; its length is the depth.
+        tree: which of the batch.
+    """
+    forest = search.forest
+    visits = int(forest.nodes[tree, 0]["visits"])
+    value = (forest.sums[tree, 0] / max(visits, 1)).astype(np.float32)
+    return Branch(-1, 1.0, visits, value, _read_children(search, widths, tree, 0))
+
+
+def find_child(search: BatchSearch, action: int, node: int = 0, tree: int = 0) -> int:
+    """Find the node that an action leads to; -1 where no search went there.
+
+    Args:
+        search: with nothing waiting for an evaluation.
+        action: its number.
+        node: where it is played; 0 is the root.
+        tree: which of the batch.
+    """
+    forest = search.forest
+    record = forest.nodes[tree, node]
+    start, first = int(record["edges"]), int(record["kids"])
+    for kid in forest.kids[tree, first : first + int(record["num_kids"])]:
+        if forest.actions[tree, start + int(kid["edge"])] == action and kid["visits"] > 0:
+            return int(kid["child"])
+    return -1
+
+
+def read_priors(search: BatchSearch, node: int = 0, tree: int = 0) -> F32:
+    """Read the prior probabilities of a node's edges.
+
+    Args:
+        search: with nothing waiting for an evaluation.
+        node, tree: where.
+    Returns:
+        float32[edges]; Dirichlet noise of a PUCT root is mixed in, Gumbel noise is no part of a prior.
+    """
+    forest = search.forest
+    record, settings = forest.nodes[tree, node], forest.settings[0]
+    start, first = int(record["edges"]), int(record["kids"])
+    weights = forest.priors[tree, start : start + int(record["num_edges"])].copy()
+    kids = forest.kids[tree, first : first + int(record["num_kids"])]
+    if node == 0 and settings["root_rule"] == GUMBEL:
+        return softmax(weights)
+    if record["to_play"] != CHANCE and settings["interior_rule"] != PUCT:
+        weights[kids["edge"]] = kids["logit"]
+        return softmax(weights)
+    if record["is_ready"] == 0:
+        return softmax(weights)
+    if record["is_ready"] != DENSE:
+        weights = np.exp(weights - record["reference"]) / record["mass"]
+    weights[kids["edge"]] = kids["prior"]
+    return weights
+
+
+def softmax(logits: F32) -> F32:
+    """Turn logits [k], k at least 1, into probabilities."""
+    weights = np.exp(logits - logits.max())
+    probabilities: F32 = (weights / weights.sum()).astype(np.float32)
+    return probabilities
+
+
+def _read_children(search: BatchSearch, widths: Sequence[int], tree: int, node: int) -> tuple[Branch, ...]:
+    """Read the visited children of a node, most visited first, equals by the mover's value."""
+    if not widths:
+        return ()
+    forest = search.forest
+    record = forest.nodes[tree, node]
+    start = int(record["kids"])
+    kids = forest.kids[tree, start : start + int(record["num_kids"])]
+    kids = kids[(kids["child"] > 0) & (kids["visits"] > 0)]
+    if len(kids) == 0:
+        return ()
+    priors = read_priors(search, node, tree)
+    best = kids[np.lexsort((-kids["q"], -kids["visits"]))][: widths[0]]
+    return tuple(_read_branch(search, widths[1:], tree, (int(record["edges"]), priors), kid) for kid in best)
+
+
+def _read_branch(
+    search: BatchSearch, widths: Sequence[int], tree: int, above: tuple[int, F32], kid: np.void
+) -> Branch:
+    """Read the branch behind one edge; its value is the reward of the action and what followed."""
+    forest, child = search.forest, int(kid["child"])
+    edges, priors = above
+    mean = forest.sums[tree, child] / max(int(forest.nodes[tree, child]["visits"]), 1)
+    value = forest.rewards[tree, child] + forest.nodes[tree, child]["discount"] * mean
+    return Branch(
+        int(forest.actions[tree, edges + int(kid["edge"])]),
+        float(priors[int(kid["edge"])]),
+        int(kid["visits"]),
+        value.astype(np.float32),
+        _read_children(search, widths, tree, child),
+    )
