@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from typing import Any
 
 import pytest
 from tests.house.source import ROOT
@@ -55,3 +56,12 @@ def test_links_between_documents_lead_somewhere(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert ((ROOT / document).parent / target).exists(), target
+
+
+def test_the_code_of_the_search_page_runs() -> None:
+    text = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
+    scope: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
+        exec(compile(block, "docs/search.md", "exec"), scope)
+    assert scope["found"].action.shape == (8, 1)
+    assert abs(scope["found"].action - 0.6).mean() < 0.45

@@ -125,7 +125,7 @@ class Slow:
         visits, q = self.table(node)
         here = float(node.value[node.to_play])
         seen = [here, *q[visits > 0]]
-        parent = visits.sum() + 1
+        parent = visits.sum() + (c.parent_count == "one_plus")
         unvisited = {
             "parent": here,
             "reduction": here - c.fpu_reduction * math.sqrt(prior[visits > 0].sum()),
@@ -135,7 +135,8 @@ class Slow:
         first = 0.0 if c.fpu == "zero" else self.scaled(unvisited[c.fpu], seen, node.to_play)
         value = np.where(visits > 0, self.scaled(q, seen, node.to_play), first)
         explore = math.log((1 + parent + c.c_base) / c.c_base) + c.c_init
-        return int(np.argmax(value + explore * prior * math.sqrt(parent) / (1 + visits)))
+        score = value + explore * prior * math.sqrt(parent) / (1 + visits)
+        return int(np.argmax(score if parent else prior))  # all tie where the parent counts for nothing
 
     def sigma(self, node: Node) -> Any:
         visits, q = self.table(node)

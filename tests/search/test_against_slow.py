@@ -39,6 +39,7 @@ GUMBEL: list[dict[str, Any]] = [
 ]
 OTHER: list[dict[str, Any]] = [
     {"policy": "puct", "max_depth": 2},
+    {"policy": "puct", "parent_count": "sum", "rescale": "tree", "fpu": "parent"},
     {"policy": "gumbel", "max_depth": 3, "c_scale": 0.1},
     {"policy": "puct", "c_base": 20.0, "c_init": 2.5, "dirichlet_fraction": 0.5},
 ]

@@ -166,7 +166,7 @@ class TorchModel:
         self.roots = NO_ROOTS
         self._embeddings: NodeRows | None = None
         self._vectors: NodeRows | None = None
-        self._noise: Tensor | None = None  # [B * N + 1, K, D] what each node's actions are drawn with
+        self._noise: Tensor | None = None  # [N * B + 1, K, D] what each node's actions are drawn with
 
     @torch.inference_mode()
     def observe(
@@ -188,7 +188,7 @@ class TorchModel:
         if isinstance(found.prior_logits, SquashedGaussian):
             self._draw_noise(rngs, found.prior_logits.mean)
         self._vectors = None if isinstance(found.prior_logits, Tensor) else self._vectors
-        drawn = self._draw(found.prior_logits, slice(0, -1, self.num_nodes))
+        drawn = self._draw(found.prior_logits, slice(0, self.num_trees))
         self._allocate(drawn.logits.shape[-1], 1 if found.value.ndim == 1 else found.value.shape[1], found)
         self._embeddings = self._plant("embedding", self._embeddings, found.embedding)
         if drawn.actions is not None:
@@ -231,7 +231,7 @@ class TorchModel:
         embedding = self._embeddings.read(inlet.parent)
         chosen = inlet.action
         if self._vectors is not None:
-            chosen = self._vectors.buffers[0].flatten(0, 1).index_select(0, inlet.vector)
+            chosen = self._vectors.buffers[0].tensor.flatten(0, 1).index_select(0, inlet.vector)
         found = self._ask_step(embedding, chosen)
         if not isinstance(found, Step):
             raise ShapeError(f"step() gives a {type(found).__name__}; needs search.Step(embedding, ...)")
@@ -245,7 +245,7 @@ class TorchModel:
         self, prior: Tensor | Proposal | SquashedGaussian, mask: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """Keep the actions that were drawn at the new nodes; give their logits and which are legal."""
-        drawn = self._draw(prior, self._inlet.node)
+        drawn = self._draw(prior, self._inlet.node.there)
         if drawn.actions is None or self._vectors is None:
             raise ShapeError("one of root() and step() gives logits and the other drawn actions")
         self._vectors.write(self._inlet.node, drawn.actions)
@@ -266,9 +266,11 @@ class TorchModel:
         if rngs is None:
             raise ShapeError("the model gives a distribution to draw actions from; give a seed")
         size = (self.num_nodes, self.num_samples, mean.shape[1])
-        rows = [rngs[b].standard_normal(size, dtype=np.float32) for b in range(self.num_trees)]
-        rows.append(np.zeros((1, *size[1:]), np.float32))
-        self._noise = torch.from_numpy(np.concatenate(rows)).to(mean.device)
+        noise = np.zeros((self.num_nodes * self.num_trees + 1, *size[1:]), np.float32)
+        by_node = noise[:-1].reshape(self.num_nodes, self.num_trees, *size[1:])
+        for b in range(self.num_trees):
+            by_node[:, b] = rngs[b].standard_normal(size, dtype=np.float32)
+        self._noise = torch.from_numpy(noise).to(mean.device)
 
     def _allocate(self, actions: int, players: int, found: Root) -> None:
         """Make the buffers for a batch of another size."""
@@ -284,8 +286,9 @@ class TorchModel:
 
     def _plant(self, name: str, kept: NodeRows | None, template: Any) -> NodeRows:
         """Write the roots' rows, into the old buffers where they fit."""
-        if kept is None or not kept.fits(template):
-            kept = NodeRows(name, template, self.num_trees, self.num_nodes)
+        size = self.num_trees * self.num_nodes + 1
+        if kept is None or not kept.fits(template, size):
+            kept = NodeRows(name, template, size, self.num_trees * self.num_leaves)
         kept.plant(template)
         return kept
 

@@ -33,21 +33,23 @@ class Numbers(NamedTuple):
 def address_rows(
     parent: I32, action: I32, node: I32, num_leaves: int, num_nodes: int, width: int, out: NDArray[np.int64]
 ) -> None:
-    """Turn a selection into rows of the buffers.
+    """Turn a selection into rows of the buffers: node after node, and for each node tree after tree.
+
+    Trees mostly stand at the same node number, so that a step writes rows that are neighbours.
 
     Args:
         parent, action, node: [R] as in `Selection`.
         num_leaves, num_nodes: of the search. width: K, vectors of a node.
         out: int64[4, R] written: the parent's row, the child's, the action, the row of the action's vector.
     """
-    spare = node.shape[0] // num_leaves * num_nodes
+    trees = node.shape[0] // num_leaves
     for r in range(node.shape[0]):
-        first = r // num_leaves * num_nodes
+        tree = r // num_leaves
         is_used = node[r] >= 0
-        before = first + parent[r] if is_used else first
+        before = tree + parent[r] * trees if is_used else tree
         chosen = action[r] if is_used else 0
         out[0, r] = before
-        out[1, r] = first + node[r] if is_used else spare
+        out[1, r] = tree + node[r] * trees if is_used else trees * num_nodes
         out[2, r] = chosen
         out[3, r] = before * width + chosen
 
@@ -68,6 +70,24 @@ def take_rows(
         count[r] = n
         if has_movers:
             to_play[r] = np.int32(movers[r])
+
+
+@kernel
+def gather_rows(buffer: F32, rows: NDArray[np.int64], out: F32) -> None:
+    """Copy rows of [S, W] to [R, W]."""
+    for r in range(rows.shape[0]):
+        row = rows[r]
+        for i in range(buffer.shape[1]):
+            out[r, i] = buffer[row, i]
+
+
+@kernel
+def scatter_rows(buffer: F32, rows: NDArray[np.int64], given: F32) -> None:
+    """Copy [R, W] to rows of [S, W]."""
+    for r in range(rows.shape[0]):
+        row = rows[r]
+        for i in range(buffer.shape[1]):
+            buffer[row, i] = given[r, i]
 
 
 def leaves_of(embedding: Any) -> list[Tensor]:
@@ -96,35 +116,82 @@ def rebuild(template: Any, leaves: Iterator[Tensor]) -> Any:
     return type(template)(*parts) if hasattr(template, "_fields") else type(template)(parts)
 
 
+class RowIndex(NamedTuple):
+    """The same R row numbers in two places."""
+
+    here: NDArray[np.int64]
+    there: Tensor  # on the device
+
+
+class RowBuffer:
+    """Rows of one tensor.
+
+    On a CPU, float32 goes through compiled loops and one place for what is read: between two calls of a model
+    the caches are cold for PyTorch's own paths, which then cost several times as much.
+    """
+
+    def __init__(self, leaf: Tensor, size: int, num_rows: int) -> None:
+        self.shape, self.dtype = leaf.shape[1:], leaf.dtype
+        self.step_shape = torch.Size((num_rows, *self.shape))
+        self.tensor = torch.zeros((size, *self.shape), dtype=leaf.dtype, device=leaf.device)
+        self.is_here = leaf.device.type == "cpu" and leaf.dtype == torch.float32 and self.tensor.numel() > 0
+        if self.is_here:
+            self._array = self.tensor.numpy().reshape(size, -1)
+            self._found = torch.zeros((num_rows, *self.shape))
+            self._out = self._found.numpy().reshape(num_rows, -1)
+            rows = np.zeros(1, np.int64)
+            self._gather = bind(gather_rows, self._array, rows, self._array)
+            self._scatter = bind(scatter_rows, self._array, rows, self._array)
+
+    def fits(self, leaf: Tensor, size: int) -> bool:
+        """Whether these rows can hold those of a tensor."""
+        given = (leaf.shape[1:], leaf.dtype, leaf.device, size)
+        return given == (self.shape, self.dtype, self.tensor.device, len(self.tensor))
+
+    def read(self, index: RowIndex) -> Tensor:
+        """Gather rows."""
+        if not self.is_here:
+            return self.tensor.index_select(0, index.there)
+        self._gather(self._array, index.here, self._out)
+        return self._found
+
+    def write(self, index: RowIndex, leaf: Tensor) -> None:
+        """Scatter rows; another float type is converted."""
+        if self.is_here and leaf.dtype == torch.float32 and leaf.is_contiguous() and not leaf.requires_grad:
+            array = leaf.numpy()
+            self._scatter(
+                self._array, index.here, array if array.ndim == 2 else array.reshape(len(array), -1)
+            )
+        else:
+            self.tensor.index_copy_(0, index.there, leaf if leaf.dtype == self.dtype else leaf.to(self.dtype))
+
+
 class NodeRows:
     """One row for each node of each tree, for every tensor of an embedding; the last row is spare."""
 
-    def __init__(self, name: str, template: Any, trees: int, num_nodes: int) -> None:
-        self.name, self.template, self.trees, self.num_nodes = name, template, trees, num_nodes
-        self.shapes = [(leaf.shape[1:], leaf.dtype, leaf.device) for leaf in leaves_of(template)]
-        self.buffers = [
-            torch.zeros((trees * num_nodes + 1, *shape), dtype=dtype, device=device)
-            for shape, dtype, device in self.shapes
-        ]
+    def __init__(self, name: str, template: Any, size: int, num_rows: int) -> None:
+        self.name, self.template = name, template
+        self.size, self.num_rows = size, num_rows
+        self.buffers = [RowBuffer(leaf, size, num_rows) for leaf in leaves_of(template)]
 
-    def fits(self, template: Any) -> bool:
+    def fits(self, template: Any, size: int) -> bool:
         """Whether the rows can hold the roots of another batch."""
         leaves = leaves_of(template)
-        shapes = [(leaf.shape[1:], leaf.dtype, leaf.device) for leaf in leaves]
-        return shapes == self.shapes and all(len(leaf) == self.trees for leaf in leaves)
+        pairs = zip(self.buffers, leaves, strict=False)
+        return len(leaves) == len(self.buffers) and all(buffer.fits(leaf, size) for buffer, leaf in pairs)
 
     def plant(self, embedding: Any) -> None:
         """Write the roots' rows and take over how the tensors are nested."""
         self.template = embedding
         for buffer, leaf in zip(self.buffers, leaves_of(embedding), strict=True):
-            buffer[: -1 : self.num_nodes] = leaf
+            buffer.tensor[: len(leaf)] = leaf
 
-    def read(self, rows: Tensor) -> Any:
-        """Gather an embedding."""
-        found = [buffer.index_select(0, rows) for buffer in self.buffers]
+    def read(self, index: RowIndex) -> Any:
+        """Gather an embedding; a later call may overwrite it."""
+        found = [buffer.read(index) for buffer in self.buffers]
         return found[0] if isinstance(self.template, Tensor) else rebuild(self.template, iter(found))
 
-    def write(self, rows: Tensor, embedding: Any) -> None:
+    def write(self, index: RowIndex, embedding: Any) -> None:
         """Put an embedding into the rows.
 
         Raises:
@@ -135,11 +202,11 @@ class NodeRows:
             raise ShapeError(
                 f"step() gives {self.name} of {len(leaves)} tensors; root() of {len(self.buffers)}"
             )
-        for buffer, leaf, (shape, dtype, _) in zip(self.buffers, leaves, self.shapes, strict=True):
-            if leaf.shape[1:] != shape or len(leaf) != len(rows):
-                given, wanted = tuple(leaf.shape), (len(rows), *shape)
+        for buffer, leaf in zip(self.buffers, leaves, strict=True):
+            if leaf.shape != buffer.step_shape:
+                given, wanted = tuple(leaf.shape), tuple(buffer.step_shape)
                 raise ShapeError(f"step() gives {self.name} of shape {given}; after root() it needs {wanted}")
-            buffer.index_copy_(0, rows, leaf if leaf.dtype == dtype else leaf.to(dtype))
+            buffer.write(index, leaf)
 
 
 class Inlet:
@@ -152,8 +219,9 @@ class Inlet:
         self._sizes, self._out = (num_leaves, num_nodes, width), self._host.numpy()
         blank = np.zeros(rows, np.int32)
         self._address = bind(address_rows, blank, blank, blank, *self._sizes, self._out)
-        # int64[R] each: the rows to read and to write, the action, the row of its vector
-        self.parent, self.node, self.action, self.vector = self._here.unbind(0)
+        parent, node, self.action, vector = self._here.unbind(0)
+        self.parent, self.node = RowIndex(self._out[0], parent), RowIndex(self._out[1], node)
+        self.vector = vector  # of the actions drawn at the parent
 
     def fetch(self, parent: I32, action: I32, node: I32) -> None:
         """Bring a selection over."""
