@@ -48,8 +48,8 @@ class RolloutModel:
         place = np.where(node >= 0, np.arange(len(node)) // leaves * model.num_nodes + node, -1)
         mix_rollouts(
             native.step, native.legal_actions, native.is_terminal, native.returns, native.chance,
-            model.states, place.astype(np.int64), node, answer.discount, answer.value, self._state, self._outcome,
-            np.float32(self.share), self._counter, actions, probs,
+            model.states, place.astype(np.int64), node, answer.discount, answer.value, self._state,
+            self._outcome, np.float32(self.share), self._counter, actions, probs,
         )  # fmt: skip
         if self.softening != 1.0:
             decides = answer.to_play >= 0
@@ -60,7 +60,8 @@ class RolloutModel:
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def mix_rollouts(
     step: Any, legal_actions: Any, is_terminal: Any, returns: Any, chance: Any, states: Any, place: Any,
-    node: Any, discount: Any, value: Any, state: Any, outcome: Any, share: Any, counter: Any, actions: Any, probs: Any,
+    node: Any, discount: Any, value: Any, state: Any, outcome: Any, share: Any, counter: Any, actions: Any,
+    probs: Any,
 ) -> None:  # fmt: skip
     """Mix each new position's value with the outcome of one rollout: (1 - share) v + share z.
 
