@@ -4,7 +4,7 @@
     python experiments/small_budgets.py show FOLDER --json FILE --svg FOLDER
 
 Connect four with 2, 4, 8 and 16 simulations a move and 6x6 Othello with 2 and 16, three seeds each. All else
-is alike: network, games, replay, optimiser steps. Each run is rated four times against the same ladder of
+is alike: network, games, replay, optimiser steps. Each run is rated five times against the same ladder of
 opponents, with 64 simulations a move and without noise.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from zelkova.reports.charts import Chart, as_curve, draw_chart
 
-STEPS = 2000  # of 256 samples: 256,000 positions, each trained on twice
+STEPS = 1000  # of 256 samples: 128,000 positions, each trained on twice
 SETTINGS = """
 seed = {seed}
 
@@ -54,12 +54,12 @@ ema_decay = 0.99
 [rating]
 opponents = ["random", "uct:10", "uct:100", "uct:1000"]
 games = 100
-every_rounds = 25
+every_rounds = 12
 num_simulations = 64
 ladder_games = 200
 
 [checkpoint]
-every_rounds = 25
+every_rounds = 12
 keep = 1
 """
 
