@@ -55,7 +55,7 @@ bench: $(READY) $(PEERS_READY)
 $(PEERS_READY): $(READY)
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@grep '^torch==' constraints.txt > $(PEERS)/torch.txt
-	@for peer in open_spiel "jax mctx" pgx gumbel-mcts bitbully; do \
+	@for peer in open_spiel "jax mctx" pgx gumbel-mcts "--no-deps LightZero" bitbully; do \
 		$(PEERS)/bin/python -m pip install --quiet -c $(PEERS)/torch.txt $$peer || \
 		echo "no $$peer here: its figures are left out"; \
 	done

@@ -32,6 +32,8 @@ POLICIES: dict[str, dict[str, Any]] = {
     "trpo, not completed": {"policy": "trpo", "completion": "raw"},
     "mpo, not completed": {"policy": "mpo", "completion": "raw"},
 }
+DETERMINISTIC = {name for name in POLICIES if name.startswith(("trpo", "mpo"))} | {"puct"}
+"""Policies whose gain on a bandit is an expectation, or is always the same: it can be worse than the prior's."""
 
 
 class Bandits(NamedTuple):
@@ -124,6 +126,8 @@ def measure(number: int, seed: int) -> Iterator[dict[str, Any]]:
         gains = np.concatenate([improvements(p, name, simulations, seed + i) for i, p in enumerate(parts)])
         error = float(gains.std() / np.sqrt(len(gains)))
         params = {"policy": name, "simulations": simulations, "standard_error": error, "bandits": len(gains)}
+        if name in DETERMINISTIC:
+            params["worse"] = float((gains < -0.001).mean())
         yield {"name": "search/policy_improvement", "value": float(gains.mean()), "params": params}
         if name == "gumbel":
             exact = np.concatenate([gumbel_exactly(part, simulations) for part in small])
@@ -143,6 +147,8 @@ def main() -> None:
         records.append(record)
         params = record["params"]
         spread = f" +- {params['standard_error']:.4f}" if "standard_error" in params else " exact"
+        if "worse" in params:
+            spread += f", worse than the prior on {params['worse']:.1%}"
         print(
             f"{params['policy']:22} n = {params['simulations']:2}  {record['value']:+.4f}{spread}", flush=True
         )
