@@ -33,7 +33,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "mpo, not completed": {"policy": "mpo", "completion": "raw"},
 }
 DETERMINISTIC = {name for name in POLICIES if name.startswith(("trpo", "mpo"))} | {"puct"}
-"""Policies whose gain on a bandit is an expectation, or always the same: below 0 it is worse than the prior."""
+"""Their gain on a bandit is an expectation, or always the same: below 0 it is worse than the prior."""
 
 
 class Bandits(NamedTuple):
