@@ -91,6 +91,11 @@ METRICS = {
         "Elo",
         "Rating from the games against the fixed opponents; the first, random play by default, is 0.",
     ),
+    "eval/return": Metric(
+        "game's range",
+        "Mean return, in a game for one player; there a score is the share of the pairs of games in which the"
+        " run's return is the higher one.",
+    ),
     "eval/elo_low": Metric("Elo", "Lower end of the rating's 95 % interval."),
     "eval/elo_high": Metric("Elo", "Upper end of the rating's 95 % interval."),
     "eval/seconds": Metric("s", "Wall time of this round's rating games."),
