@@ -9,10 +9,10 @@ from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
 from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
-from zelkova.search.draws import draw_by_visits, draw_noise
+from zelkova.search.draws import draw_actions, draw_noise
 from zelkova.search.model import SearchResult
 
-__all__ = ["Agent", "SearchConfig", "SearchResult", "draw_by_visits"]
+__all__ = ["Agent", "SearchConfig", "SearchResult", "draw_actions"]
 
 NODE_BYTES = 128  # of a tree's node and its edges, at least
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search.config import SearchConfig
-from zelkova.search.draws import draw_by_visits, draw_with_replacement, spread_over
+from zelkova.search.draws import draw_actions, draw_with_replacement, spread_over
 from zelkova.search.kernels.answer import read_roots
 from zelkova.search.kernels.native import F32, I32, bind
 from zelkova.search.kernels.reuse import keep_subtree
@@ -217,7 +217,8 @@ class BatchSearch:
 
         Args:
             temperature: 0 plays the search's own choice; above 0, an action is drawn in proportion to
-                visits ** (1 / temperature). A number, or [B].
+                visits ** (1 / temperature), of trpo and mpo to action_weights ** (1 / temperature). A number,
+                or [B].
             uniform: [B] numbers in [0, 1) to draw with; needed where a temperature is above 0.
         Raises:
             SearchError: the searches are not done.
@@ -231,7 +232,7 @@ class BatchSearch:
         if warm.any():
             if uniform is None or uniform.shape != (self.num_trees,):
                 raise ShapeError(f"result(temperature > 0) needs uniform of shape ({self.num_trees},)")
-            drawn = draw_by_visits(answer, np.where(warm, heat, 1.0), uniform)
+            drawn = draw_actions(self.config, answer, np.where(warm, heat, 1.0), uniform)
             answer.action[warm] = drawn[warm]
         return answer
 
