@@ -319,3 +319,40 @@ def test_noise_is_drawn_for_every_root() -> None:
         assert thinking.search.forest.noise[0].sum() == pytest.approx(1, abs=1e-5)
         answers.append(thinking.think(60).result.visit_counts.tolist())
     assert answers[0] == answers[1] != answers[2]
+
+
+@pytest.mark.parametrize("policy", ["trpo", "mpo"])
+def test_regularised_trees_outlive_a_move(policy: str) -> None:
+    """Their roots take no noise, so a planner that could draw some goes on all the same."""
+    thinking = planner(policy=policy, rng=np.random.default_rng(0), room=400)
+    thinking.play(thinking.think(60).action)
+    assert thinking.search.forest.nodes["visits"][0, 0] > 1
+    assert_states_are_replayed(thinking)
+    assert thinking.think(60).result.action_weights.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_what_has_no_logits_starts_anew() -> None:
+    game = games.load("connect_four")
+    config = SearchConfig(policy="trpo", interior="puct", num_simulations=32)
+    thinking = Planner(game, FakeNetwork(game), config)
+    thinking.think()
+    thinking.play("4")
+    assert thinking.think().result.visit_counts.sum() == 32
+
+
+def test_rollouts_are_mixed_in_as_an_agent_does() -> None:
+    game = games.load("tic_tac_toe")
+    config = SearchConfig(policy="puct", num_simulations=40, rollout_share=0.5, prior_softening=0.67)
+    agent = Agent(game, FakeNetwork(game), config, batch=1)
+    answer = Planner(game, FakeNetwork(game), config).think()
+    expected = agent.act(game.position().state)
+    np.testing.assert_array_equal(answer.result.visit_counts, expected.visit_counts)
+    np.testing.assert_array_equal(answer.result.value, expected.value)
+
+
+def test_noise_for_drawn_candidates_is_refused() -> None:
+    game = games.load("tic_tac_toe")
+    config = SearchConfig(candidates="replacement", num_simulations=8)
+    with pytest.raises(ConfigError, match="next: candidates = 'gumbel'"):
+        Planner(game, FakeNetwork(game), config, rng=np.random.default_rng(0))
+    assert Planner(game, FakeNetwork(game), config).think().simulations == 8

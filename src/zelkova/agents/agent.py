@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.rollouts import RolloutModel
+from zelkova.agents.rollouts import with_rollouts
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
@@ -51,9 +51,7 @@ class Agent:
         self.model = RulesModel(
             game, engine, batch, config.num_simulations + 1, num_leaves=num_leaves, cache=cache
         )
-        share, softening = config.rollout_share, config.prior_softening
-        is_plain = share == 0.0 and softening == 1.0
-        self._asked = self.model if is_plain else RolloutModel(self.model, share, softening)
+        self._asked = with_rollouts(self.model, config)
         self.search = BatchSearch(
             config,
             num_trees=batch,

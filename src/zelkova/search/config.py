@@ -52,8 +52,8 @@ class SearchConfig:
     # gumbel: drawn from the prior without replacement; or, an ablation, with it and compared without noise
     # (a search without noise draws nothing, so that both are the same there)
     target: Literal["policy", "acted"] = "policy"
-    # action_weights: the policy's own; or (gumbel) 1 at the search's own choice A_{n+1} alone, Eq. 9, also where
-    # a temperature plays another action
+    # action_weights: the policy's own; or (gumbel, Eq. 9) 1 at the search's own choice alone, also where a
+    # temperature plays another action
     solve: bool = False  # carry proven wins and losses up the tree; for exact rules only
     rescale: Literal["fixed", "tree", "node", "none"] = "fixed"
     # how Q becomes [0, 1]: by the game's return range, by the smallest and largest Q of the tree (MuZero),

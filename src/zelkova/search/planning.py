@@ -20,7 +20,7 @@ from zelkova.search.model import Evaluation, SearchResult
 from zelkova.search.models.sampled import SampledModel
 from zelkova.search.policies import Policy, as_policy
 
-Seed = int | Sequence[int] | np.random.Generator
+Seed = int | np.integer[Any] | Sequence[int] | np.random.Generator
 TINY = 1e-300  # keeps a draw of nothing but zeros a distribution
 NOISE, ACTING, SAMPLES = range(3)  # what a row draws for, each from a stream of its own
 

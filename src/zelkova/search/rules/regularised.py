@@ -83,9 +83,9 @@ def find_level(t: Forest, b: int, node: int) -> Level:
             kid = t.kids[b, start + k]
             mass += solve_one(middle, kid["prior"], np.float64((kid["q"] - offset) * factor))
         if mass > 1.0:
-            low = middle.above
+            low = np.float64(middle.above)
         else:
-            high = middle.above
+            high = np.float64(middle.above)
     return Level(high, top, weight, unvisited)
 
 
