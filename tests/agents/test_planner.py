@@ -40,7 +40,8 @@ def assert_states_are_replayed(thinking: Planner) -> None:
         assert position.state[0].tolist() == states[node].tolist()
         assert position.is_terminal == (record["num_edges"] == 0)
         legal = forest.actions[0, record["edges"] : record["edges"] + record["num_edges"]]
-        assert legal.tolist() == position.legal_actions().tolist()
+        expected = position.outcomes()[0] if position.is_chance else position.legal_actions()
+        assert legal.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("leaves", [1, 4])
@@ -356,3 +357,24 @@ def test_noise_for_drawn_candidates_is_refused() -> None:
     with pytest.raises(ConfigError, match="next: candidates = 'gumbel'"):
         Planner(game, FakeNetwork(game), config, rng=np.random.default_rng(0))
     assert Planner(game, FakeNetwork(game), config).think().simulations == 8
+
+
+def test_a_tree_outlives_chance() -> None:
+    """A move leads to nature's position, the outcome that comes to the next; both are nodes."""
+    thinking = planner("2048", room=400)
+    with pytest.raises(SearchError, match="nature moves .* next: play"):
+        thinking.think()
+    rng = np.random.default_rng(3)
+    kept = 0
+    for _ in range(6):
+        while thinking.position.is_chance:
+            thinking.play(thinking.position.draw_outcome(rng))
+        held = int(thinking.search.forest.nodes["visits"][0, 0])
+        answer = thinking.think(150)
+        kept += answer.result.visit_counts.sum() == held - 1 + 150
+        assert answer.action in thinking.position.legal_actions()
+        assert_states_are_replayed(thinking)
+        thinking.play(answer.action)
+        with pytest.raises(SearchError, match="nature moves"):
+            thinking.ponder()
+    assert kept >= 3

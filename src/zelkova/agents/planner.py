@@ -184,9 +184,9 @@ class Planner:
         """Play a move on the board and keep the tree under it, where there is one that can be kept.
 
         Args:
-            action: its number, or its text.
+            action: its number, or its text; where nature moves, the outcome that came.
         Raises:
-            IllegalActionError: it is not legal here; says which are.
+            IllegalActionError: it is not legal here, or can't come; says which can.
             NotationError: the text is no move.
         """
         with self._alone():
@@ -209,7 +209,7 @@ class Planner:
                 well. None: the config's, or (PUCT) no limit where seconds are given.
             seconds: 0 or more; looked at after each step. None: no limit.
         Raises:
-            SearchError: the game is over.
+            SearchError: the game is over, or nature moves.
             ConfigError: a budget is out of range.
         """
         if simulations is not None and simulations < 1:
@@ -235,10 +235,10 @@ class Planner:
         With Gumbel this fills the evaluation cache; `think` starts anew.
 
         Raises:
-            SearchError: the game is over.
+            SearchError: the game is over, or nature moves.
         """
         with self._alone():
-            self._refuse_ending()
+            self._require_choice()
             self._is_stopped.clear()
             self._ponderer = threading.Thread(target=self._ponder, name="zelkova-ponder", daemon=True)
             self._ponderer.start()
@@ -300,8 +300,13 @@ class Planner:
             self._board = self.game.position()
         return self._board
 
-    def _refuse_ending(self) -> None:
+    def _require_choice(self) -> None:
         here = self._here()
+        if here.is_chance:
+            raise SearchError(
+                f"nature moves in this position of {self.game.name}, there is nothing to choose;"
+                " next: play() the outcome that came"
+            )
         if here.is_terminal or len(here.legal_actions()) == 0:
             raise SearchError(
                 f"the game of {self.game.name} is over, there is no move to think about;"
@@ -314,7 +319,7 @@ class Planner:
         Returns:
             The simulations to do, 0 where none are left to do, and what it means to have done them.
         """
-        self._refuse_ending()
+        self._require_choice()
         search = self._search
         is_gumbel = self.config.policy == "gumbel"
         if self._node != 0 or is_gumbel:

@@ -65,24 +65,28 @@ class RolloutModel:
         return self._mix(self.model.step(parent, action, node), node, self.model.num_leaves)
 
     def _mix(self, answer: Evaluation, node: NDArray[np.int32], leaves: int) -> Evaluation:
-        model, native = self.model, self.model.game.native
-        actions, probs = model.game.new_scratch()
-        place = np.where(node >= 0, np.arange(len(node)) // leaves * model.num_nodes + node, -1)
-        status = mix_rollouts(
-            native.step, native.legal_actions, native.is_terminal, native.returns, native.chance,
-            model.states, place.astype(np.int64), node, answer.discount, answer.value, self._state,
-            self._outcome, np.float32(self.share), self._counter, actions, probs,
-        )  # fmt: skip
-        if status < 0:
-            source = model.game.source
-            raise GameError(
-                f"{source}: a rollout met a position without a legal action, or did not end (row"
-                f" {-1 - status}); next: run `zelkova check {source}`, or search.rollout_share = 0"
-            )
+        place = np.where(node >= 0, np.arange(len(node)) // leaves * self.model.num_nodes + node, -1)
+        if self.share > 0.0:
+            self._roll_out(answer, node, place.astype(np.int64))
         if self.softening != 1.0:
-            decides = answer.to_play >= 0
+            decides = (answer.to_play >= 0) & (place >= 0)
             answer.prior_logits[decides] *= np.float32(self.softening)
         return answer
+
+    def _roll_out(self, answer: Evaluation, node: NDArray[np.int32], place: NDArray[np.int64]) -> None:
+        """Mix rollouts into the values; place: [R] each row's state, -1 for a row without work."""
+        game, native = self.model.game, self.model.game.native
+        actions, probs = game.new_scratch()
+        status = mix_rollouts(
+            native.step, native.legal_actions, native.is_terminal, native.returns, native.chance,
+            self.model.states, place, node, answer.discount, answer.value, self._state, self._outcome,
+            np.float32(self.share), self._counter, actions, probs,
+        )  # fmt: skip
+        if status < 0:
+            raise GameError(
+                f"{game.source}: a rollout met a position without a legal action, or did not end (row"
+                f" {-1 - status}); next: run `zelkova check {game.source}`, or search.rollout_share = 0"
+            )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
