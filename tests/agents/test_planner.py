@@ -40,7 +40,8 @@ def assert_states_are_replayed(thinking: Planner) -> None:
         assert position.state[0].tolist() == states[node].tolist()
         assert position.is_terminal == (record["num_edges"] == 0)
         legal = forest.actions[0, record["edges"] : record["edges"] + record["num_edges"]]
-        assert legal.tolist() == position.legal_actions().tolist()
+        expected = position.outcomes()[0] if position.is_chance else position.legal_actions()
+        assert legal.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("leaves", [1, 4])
@@ -319,3 +320,61 @@ def test_noise_is_drawn_for_every_root() -> None:
         assert thinking.search.forest.noise[0].sum() == pytest.approx(1, abs=1e-5)
         answers.append(thinking.think(60).result.visit_counts.tolist())
     assert answers[0] == answers[1] != answers[2]
+
+
+@pytest.mark.parametrize("policy", ["trpo", "mpo"])
+def test_regularised_trees_outlive_a_move(policy: str) -> None:
+    """Their roots take no noise, so a planner that could draw some goes on all the same."""
+    thinking = planner(policy=policy, rng=np.random.default_rng(0), room=400)
+    thinking.play(thinking.think(60).action)
+    assert thinking.search.forest.nodes["visits"][0, 0] > 1
+    assert_states_are_replayed(thinking)
+    assert thinking.think(60).result.action_weights.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_what_has_no_logits_starts_anew() -> None:
+    game = games.load("connect_four")
+    config = SearchConfig(policy="trpo", interior="puct", num_simulations=32)
+    thinking = Planner(game, FakeNetwork(game), config)
+    thinking.think()
+    thinking.play("4")
+    assert thinking.think().result.visit_counts.sum() == 32
+
+
+def test_rollouts_are_mixed_in_as_an_agent_does() -> None:
+    game = games.load("tic_tac_toe")
+    config = SearchConfig(policy="puct", num_simulations=40, rollout_share=0.5, prior_softening=0.67)
+    agent = Agent(game, FakeNetwork(game), config, batch=1)
+    answer = Planner(game, FakeNetwork(game), config).think()
+    expected = agent.act(game.position().state)
+    np.testing.assert_array_equal(answer.result.visit_counts, expected.visit_counts)
+    np.testing.assert_array_equal(answer.result.value, expected.value)
+
+
+def test_noise_for_drawn_candidates_is_refused() -> None:
+    game = games.load("tic_tac_toe")
+    config = SearchConfig(candidates="replacement", num_simulations=8)
+    with pytest.raises(ConfigError, match="next: candidates = 'gumbel'"):
+        Planner(game, FakeNetwork(game), config, rng=np.random.default_rng(0))
+    assert Planner(game, FakeNetwork(game), config).think().simulations == 8
+
+
+def test_a_tree_outlives_chance() -> None:
+    """A move leads to nature's position, the outcome that comes to the next; both are nodes."""
+    thinking = planner("2048", room=400)
+    with pytest.raises(SearchError, match="nature moves .* next: play"):
+        thinking.think()
+    rng = np.random.default_rng(3)
+    kept = 0
+    for _ in range(6):
+        while thinking.position.is_chance:
+            thinking.play(thinking.position.draw_outcome(rng))
+        held = int(thinking.search.forest.nodes["visits"][0, 0])
+        answer = thinking.think(150)
+        kept += answer.result.visit_counts.sum() == held - 1 + 150
+        assert answer.action in thinking.position.legal_actions()
+        assert_states_are_replayed(thinking)
+        thinking.play(answer.action)
+        with pytest.raises(SearchError, match="nature moves"):
+            thinking.ponder()
+    assert kept >= 3

@@ -8,7 +8,7 @@ from zelkova import games
 from zelkova.agents.agent import Agent
 from zelkova.agents.rollouts import RolloutModel
 from zelkova.agents.rules_model import RulesModel
-from zelkova.errors import ConfigError
+from zelkova.errors import ConfigError, GameError
 from zelkova.games.registry import load
 from zelkova.search.config import SearchConfig
 
@@ -90,3 +90,9 @@ def test_a_game_with_chance_rolls_too() -> None:
 def test_bad_numbers_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=r"search\.(rollout_share|prior_softening)"):
         SearchConfig(**bad)  # type: ignore[arg-type]
+
+
+def test_a_rollout_without_an_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zelkova.agents.rollouts.mix_rollouts", lambda *arrays: -3)
+    with pytest.raises(GameError, match=r"did not end \(row 2\); next: run `zelkova check"):
+        model_with(0.5)[0].root()

@@ -10,7 +10,7 @@ import pytest
 from tests.search.golden_cases import GOLDEN
 
 from zelkova.search import BatchSearch, SearchConfig, run
-from zelkova.search.draws import visit_weights
+from zelkova.search.draws import sharpen
 from zelkova.search.kernels.simulate import descend
 from zelkova.search.kernels.tree import FULL, GUMBEL, open_edge, refresh_q
 from zelkova.search.memory import explore_table
@@ -178,7 +178,7 @@ def test_temperature_p14() -> None:
         0.25: [0.000726, 0.058781, 0.940493],
     }
     for temperature, policy in expected.items():
-        weights = visit_weights(visits, temperature)[0]
+        weights = sharpen(visits, temperature)[0]
         assert weights / weights.sum() == pytest.approx(policy, abs=1e-6)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zelkova.errors import ConfigError
+from zelkova.errors import ConfigError, SearchError
 from zelkova.search import BatchSearch, SearchConfig, run
 from zelkova.search.models.table_model import TableModel, Tables
 from zelkova.search.mvc import Spread, evaluate_by_variance, variance_scores, weigh
@@ -91,8 +91,31 @@ def test_certainty_alone_z11() -> None:
     t = Spread(
         forest.heads, forest.nodes, forest.kids, forest.raw, forest.rewards, np.zeros((4, 1)), variance
     )  # fmt: skip
-    weights = np.array([weigh(t, 0, 0, k, 0.0) for k in range(3)])
+    weights = np.array([weigh(t, 0, 0, k, 0.0, 0.0) for k in range(3)])
     assert weights / weights.sum() == pytest.approx([0.142857, 0.285714, 0.571429], abs=1e-6)
+
+
+def test_large_returns_stay_finite() -> None:
+    """beta times a return of hundreds overflows an exponential, or leaves nothing of it."""
+    for scale in (-2000.0, 2000.0):
+        search = grown(star([scale, 0.9 * scale, scale], scale, 0.0), 3)
+        for counts in (True, False):
+            found = evaluate_by_variance(search, 2.0, GAMMA, counts)
+            best = 0.9 * scale if scale < 0 else scale
+            assert found.action_weights[0] == pytest.approx(
+                [0, 1, 0] if scale < 0 else [0.5, 0, 0.5], abs=1e-6
+            )
+            assert found.value[0, 0] == pytest.approx(best, rel=1e-3)
+
+
+def test_trees_at_rest_are_needed() -> None:
+    search = BatchSearch(SearchConfig(num_simulations=3), 1, 3, 1)
+    with pytest.raises(SearchError, match="set_roots"):
+        evaluate_by_variance(search, 1.0)
+    search.set_roots(TableModel(star([0, 0, 0], 0.4, 0.5), np.zeros(1, np.int32), 4).root())
+    assert evaluate_by_variance(search, 1.0).action_weights[0] == pytest.approx([1 / 3] * 3)
+    with pytest.raises(SearchError, match="without an expanded action"):
+        evaluate_by_variance(search, 1.0, counts_unexpanded=False)
 
 
 @pytest.mark.parametrize("bad", [{"beta": -1.0}, {"beta": float("nan")}, {"beta": 1.0, "discount": 2.0}])

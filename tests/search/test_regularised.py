@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.search.test_facts import bandit, node_with
 
+from zelkova.errors import ConfigError
 from zelkova.search import BatchSearch, SearchConfig, draw_noise, run
 from zelkova.search.kernels.tree import MPO
 from zelkova.search.models.table_model import TableModel
@@ -106,6 +107,51 @@ def test_every_composition_prefers_the_better_action(policy: Any, interior: Any)
     assert found.action[0] == 2
     assert found.visit_counts[0].sum() == 64
     assert found.action_weights[0, 2] > 0.2
+
+
+@pytest.mark.parametrize("gap", [10.0, 41.0, 80.0, 200.0])
+@pytest.mark.parametrize("policy", ["trpo", "mpo"])
+def test_priors_of_very_different_sizes(policy: Any, gap: float) -> None:
+    """A prior of exp(-41) beside an alpha near 1 must not be lost in rounding, nor one of 0 divide 0 by 0."""
+    tables = bandit([0.5, 0.5], [-0.6, 0.4])
+    tables.prior_logits[0] = [0, -gap]
+    for raw in (-1.0, 1.0):  # 1: the completed Q of the unlikely action is the largest
+        tables.value[0] = raw
+        for spent in (1, 2, 40):
+            config = SearchConfig(policy=policy, num_simulations=spent)
+            found = run(BatchSearch(config, 1, 2, 1), TableModel(tables, np.zeros(1, np.int32), spent + 1))
+            weights = found.action_weights[0].astype(float)
+            assert weights.sum() == pytest.approx(1, abs=1e-5)
+            assert (weights >= 0).all()
+
+
+@pytest.mark.parametrize("policy", ["trpo", "mpo"])
+def test_it_acts_by_its_solution(policy: Any) -> None:
+    """TRPO and MPO MuZero act by sampling y, not the visits."""
+    trees = 4000
+    config = SearchConfig(policy=policy, num_simulations=3, rescale="none", c_init=2.0)
+    search = BatchSearch(config, trees, 3, 1)
+    found = run(search, TableModel(bandit(PRIOR, VALUE), np.zeros(trees, np.int32), 4))
+    uniform = np.random.default_rng(0).random(trees).astype(np.float32)
+    for heat in (1.0, 0.5):
+        drawn = np.bincount(search.result(heat, uniform).action, minlength=3) / trees
+        expected = found.action_weights[0] ** (1 / heat)
+        assert drawn == pytest.approx(expected / expected.sum(), abs=0.03)
+    assert found.action_weights[0] != pytest.approx(found.visit_counts[0] / 3, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"policy": "puct", "candidates": "replacement"},
+        {"policy": "trpo", "target": "acted"},
+        {"policy": "mpo", "c_init": 0.0},
+        {"interior": "trpo", "c_init": 0.0},
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"search\.(candidates|target|c_init) = .*(next|allowed): "):
+        SearchConfig(**options)
 
 
 def test_simple_loss_target_is_the_acted_move() -> None:

@@ -265,6 +265,26 @@ def test_what_can_not_be_kept_is_refused() -> None:
         gumbel.extend(1)
 
 
+@pytest.mark.parametrize("policy", ["trpo", "mpo"])
+def test_regularised_roots_are_kept(policy: Any) -> None:
+    """The policy of a kept root is that of its node; noise is not looked at; PUCT nodes hold no logits."""
+    tables = random_tables(np.random.default_rng(0), 50, 5)
+    search, model = grown(SearchConfig(policy=policy, num_simulations=80), tables)
+    assert search.can_keep
+    _, node = inner_kids(search)[0]
+    held = int(search.forest.nodes[0, node]["visits"])
+    move_states(model, search.keep(node, np.zeros(5, np.float32)))
+    found = search.result_so_far()
+    assert found.action_weights[0].sum() == pytest.approx(1, abs=1e-5)
+    search.extend(20)
+    finish(search, model)
+    assert search.result().visit_counts[0].sum() == held - 1 + 20
+    other, _ = grown(SearchConfig(policy=policy, interior="puct", num_simulations=80), tables)
+    assert not other.can_keep
+    with pytest.raises(SearchError, match="above PUCT nodes"):
+        other.keep(inner_kids(other)[0][1])
+
+
 def test_an_ending_is_no_root() -> None:
     tables = random_tables(np.random.default_rng(0), 3, 2)
     tables.count[1:] = 0

@@ -59,6 +59,18 @@ def test_lost_with_an_open_winner_m17(policy: str) -> None:
     assert search.forest.raw[0, 0].tolist() == [0.5, 0, 0.5]
 
 
+def test_lost_candidates_leave_the_others_m17() -> None:
+    """All that Sequential Halving considered is lost; an action that nobody looked at is not."""
+    tables = endings(0, [1, 1, 0, 1], players=2)
+    tables.prior_logits[0] = [3, 2, 1, 0]
+    search, found = solve(tables, "gumbel", 12, max_considered=2)
+    assert search.forest.nodes[0, 0]["proven"] == UNPROVEN
+    assert found.action[0] == 2
+    assert found.visit_counts[0, 2] == 0
+    _, seen = solve(tables, "gumbel", 12, max_considered=3)
+    assert seen.action_weights[0].tolist() == [0, 0, 1, 0]
+
+
 def test_nothing_is_proven_unless_asked() -> None:
     tables = endings(1, [0, 0, 1])
     search = BatchSearch(SearchConfig(num_simulations=8), 1, 3, 3, (0.0, 1.0))

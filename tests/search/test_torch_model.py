@@ -189,6 +189,24 @@ def test_temperature_draws_by_visits() -> None:
     assert (mixed.action[:200] == np.argmax(found.visit_counts[0])).all()
 
 
+def test_temperature_with_replacement() -> None:
+    """The candidates are some of the legal actions; what is played and told stays in the order of all."""
+    _, roots, module = game()
+    policy = Gumbel(8, max_considered=4, candidates="replacement")
+    cold, warm = (search.plan(module, roots, policy, seed=3, temperature=heat) for heat in (0.0, 1.0))
+    for name in ("legal", "prior", "visit_counts", "action_weights", "q_values"):
+        np.testing.assert_array_equal(getattr(warm, name), getattr(cold, name))
+    assert warm.prior.sum(axis=1) == pytest.approx(np.ones(12), abs=1e-5)
+    assert (warm.legal.sum(axis=1) > 4).any()
+    assert (warm.visit_counts[np.arange(12), warm.action] > 0).all()
+
+
+def test_a_seed_may_be_a_number_of_numpy() -> None:
+    _, roots, module = game()
+    one, same = (search.plan(module, roots, Gumbel(8), seed=seed) for seed in (5, np.int64(5)))
+    assert_equal(one, same)
+
+
 @pytest.mark.parametrize("policy", POLICIES, ids=ids(POLICIES))
 def test_permuted_actions(policy: Any) -> None:
     _, roots, module = game()

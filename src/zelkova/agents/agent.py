@@ -3,16 +3,16 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.rollouts import RolloutModel
+from zelkova.agents.rollouts import with_rollouts
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
 from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
-from zelkova.search.draws import draw_by_visits, draw_noise
+from zelkova.search.draws import draw_actions, draw_noise
 from zelkova.search.model import SearchResult
 
-__all__ = ["Agent", "SearchConfig", "SearchResult", "draw_by_visits"]
+__all__ = ["Agent", "SearchConfig", "SearchResult", "draw_actions"]
 
 NODE_BYTES = 128  # of a tree's node and its edges, at least
 
@@ -51,9 +51,7 @@ class Agent:
         self.model = RulesModel(
             game, engine, batch, config.num_simulations + 1, num_leaves=num_leaves, cache=cache
         )
-        share, softening = config.rollout_share, config.prior_softening
-        is_plain = share == 0.0 and softening == 1.0
-        self._asked = self.model if is_plain else RolloutModel(self.model, share, softening)
+        self._asked = with_rollouts(self.model, config)
         self.search = BatchSearch(
             config,
             num_trees=batch,

@@ -3,8 +3,9 @@
     planner.set_position(state) -> planner.think(seconds=2.0).action -> planner.play(action) -> ...
 
 With PUCT the tree under the move that was played becomes the new tree (the rules are known, so its positions
-are real ones). Gumbel roots start anew, since Sequential Halving starts without visits; what carries over is
-the evaluation cache. A tree has room for a settled number of visits and never grows beyond it.
+are real ones); so it does with trpo and mpo, unless PUCT is the rule below their roots. Gumbel roots start
+anew, since Sequential Halving starts without visits; what carries over is the evaluation cache. A tree has
+room for a settled number of visits and never grows beyond it.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.agents.rollouts import with_rollouts
 from zelkova.agents.rules_model import Evaluator, RulesModel
 from zelkova.errors import ConfigError, SearchError, ShapeError, require_memory
 from zelkova.games import Game
@@ -105,8 +107,14 @@ class Planner:
             options: how to think.
             rng: draws root noise, anew for every root; None searches without.
         Raises:
-            ConfigError: a tree can't be as large as asked for, or smaller than a search.
+            ConfigError: a tree can't be as large as asked for, or smaller than a search; or rng is given for
+                candidates = replacement.
         """
+        if rng is not None and config.candidates == "replacement":
+            raise ConfigError(
+                "search.candidates = 'replacement' is an ablation that a planner does not make; next:"
+                " candidates = 'gumbel', or a planner without rng"
+            )
         self.game, self.config, self.options = game, config, options or PlannerConfig()
         room = self.options.room or ROOM * config.num_simulations
         if room < config.num_simulations:
@@ -122,6 +130,7 @@ class Planner:
         )
         leaves = self.options.num_leaves
         self._model = RulesModel(game, engine, 1, room + 1, num_leaves=leaves, cache=cache)
+        self._asked = with_rollouts(self._model, config)
         self._search = BatchSearch(
             dataclasses.replace(config, num_simulations=room),
             num_trees=1,
@@ -175,16 +184,16 @@ class Planner:
         """Play a move on the board and keep the tree under it, where there is one that can be kept.
 
         Args:
-            action: its number, or its text.
+            action: its number, or its text; where nature moves, the outcome that came.
         Raises:
-            IllegalActionError: it is not legal here; says which are.
+            IllegalActionError: it is not legal here, or can't come; says which can.
             NotationError: the text is no move.
         """
         with self._alone():
             number = self._here().play(action).actions_played[-1]
             if self._node >= 0:
                 self._node = find_child(self._search, number, self._node)
-            if self.config.policy == "gumbel":
+            if not self._search.can_keep:
                 self._node = -1
             if self._node > 0:
                 self._keep()
@@ -200,7 +209,7 @@ class Planner:
                 well. None: the config's, or (PUCT) no limit where seconds are given.
             seconds: 0 or more; looked at after each step. None: no limit.
         Raises:
-            SearchError: the game is over.
+            SearchError: the game is over, or nature moves.
             ConfigError: a budget is out of range.
         """
         if simulations is not None and simulations < 1:
@@ -226,10 +235,10 @@ class Planner:
         With Gumbel this fills the evaluation cache; `think` starts anew.
 
         Raises:
-            SearchError: the game is over.
+            SearchError: the game is over, or nature moves.
         """
         with self._alone():
-            self._refuse_ending()
+            self._require_choice()
             self._is_stopped.clear()
             self._ponderer = threading.Thread(target=self._ponder, name="zelkova-ponder", daemon=True)
             self._ponderer.start()
@@ -291,8 +300,13 @@ class Planner:
             self._board = self.game.position()
         return self._board
 
-    def _refuse_ending(self) -> None:
+    def _require_choice(self) -> None:
         here = self._here()
+        if here.is_chance:
+            raise SearchError(
+                f"nature moves in this position of {self.game.name}, there is nothing to choose;"
+                " next: play() the outcome that came"
+            )
         if here.is_terminal or len(here.legal_actions()) == 0:
             raise SearchError(
                 f"the game of {self.game.name} is over, there is no move to think about;"
@@ -305,13 +319,13 @@ class Planner:
         Returns:
             The simulations to do, 0 where none are left to do, and what it means to have done them.
         """
-        self._refuse_ending()
+        self._require_choice()
         search = self._search
         is_gumbel = self.config.policy == "gumbel"
         if self._node != 0 or is_gumbel:
             self._node = -1
             self._model.place(self._here().state)
-            roots = self._model.root()
+            roots = self._asked.root()
             room = search.config.num_simulations
             planned = min(simulations or room, room) if is_gumbel else room
             noise = self._draw(int(roots.count[0]))
@@ -329,7 +343,7 @@ class Planner:
 
     def _work(self, until: float | None, done: Ending) -> Ending:
         """Search on; give what ended it, `done` where that was the budget."""
-        search, model = self._search, self._model
+        search, model = self._search, self._asked
         while not search.is_done:
             if self._is_stopped.is_set():
                 return "stop"

@@ -10,7 +10,7 @@ import numpy as np
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search.config import SearchConfig
-from zelkova.search.draws import draw_by_visits, draw_with_replacement, spread_over
+from zelkova.search.draws import draw_actions, draw_with_replacement, spread_over
 from zelkova.search.kernels.answer import read_roots
 from zelkova.search.kernels.native import F32, I32, bind
 from zelkova.search.kernels.reuse import keep_subtree
@@ -98,6 +98,12 @@ class BatchSearch:
     def is_waiting(self) -> bool:
         """Whether selected rows have not been expanded."""
         return self._is_waiting
+
+    @property
+    def can_keep(self) -> bool:
+        """Whether a node below the root can become it: the root's rule must read what is there."""
+        policy, interior = self.config.policy, self.config.interior
+        return policy == "puct" or (policy != "gumbel" and interior != "puct")
 
     @property
     def room(self) -> int:
@@ -217,7 +223,8 @@ class BatchSearch:
 
         Args:
             temperature: 0 plays the search's own choice; above 0, an action is drawn in proportion to
-                visits ** (1 / temperature). A number, or [B].
+                visits ** (1 / temperature), of trpo and mpo to action_weights ** (1 / temperature). A number,
+                or [B].
             uniform: [B] numbers in [0, 1) to draw with; needed where a temperature is above 0.
         Raises:
             SearchError: the searches are not done.
@@ -231,7 +238,7 @@ class BatchSearch:
         if warm.any():
             if uniform is None or uniform.shape != (self.num_trees,):
                 raise ShapeError(f"result(temperature > 0) needs uniform of shape ({self.num_trees},)")
-            drawn = draw_by_visits(answer, np.where(warm, heat, 1.0), uniform)
+            drawn = draw_actions(self.config, answer, np.where(warm, heat, 1.0), uniform)
             answer.action[warm] = drawn[warm]
         return answer
 
@@ -243,13 +250,13 @@ class BatchSearch:
         the largest g + logit + sigma(completed Q); one without visits takes part with its completed Q.
 
         Raises:
-            SearchError: no roots were set, or rows of the last selection have not been expanded.
+            SearchError: see `require_rest`.
         """
-        self._require_rest("result_so_far()")
+        self.require_rest("result_so_far()")
         return self._read()
 
     def extend(self, num_simulations: int) -> None:
-        """Let every tree have more simulations on top of what it holds (puct).
+        """Let every tree have more simulations on top of what it holds (all policies but gumbel).
 
         Args:
             num_simulations: new ones, 1 to `room`.
@@ -257,7 +264,7 @@ class BatchSearch:
             ConfigError: there is no room for so many.
             SearchError: Gumbel roots, whose schedule is settled; or the trees are not at rest.
         """
-        self._require_rest("extend()")
+        self.require_rest("extend()")
         if self.config.policy == "gumbel":
             raise SearchError("extend() of a Gumbel root: its schedule is settled; next: set_roots()")
         self._set_budget(num_simulations)
@@ -266,25 +273,30 @@ class BatchSearch:
         self._left = self.num_trees
 
     def keep(self, node: int, noise: F32 | None = None, tree: int = 0) -> I32:
-        """Make a node the root of its tree: its subtree stays, the rest is freed (puct).
+        """Make a node the root of its tree, where `can_keep` says so: its subtree stays, the rest is freed.
 
         All searches of the batch then wait for `extend`, or answer with what they hold.
 
         Args:
             node: below the root, no ending.
-            noise: [M] a Dirichlet draw over the node's legal actions, mixed into its priors; None: no noise.
+            noise: [M] a Dirichlet draw over the node's legal actions, mixed into its priors (puct; others
+                don't look at it); None: no noise.
             tree: which of the batch.
         Returns:
             int32[N]: new number of each old node, -1 where it was freed; never above the old one.
         Raises:
-            SearchError: a Gumbel root (Sequential Halving starts without visits), a node that is no root, bad
-                noise, or the trees are not at rest.
+            SearchError: `can_keep` is False (Halving starts without visits; PUCT nodes hold no logits
+                for trpo and mpo), a node that is no root, bad noise, or the trees are not at rest.
             ShapeError: noise has another shape or dtype.
         """
-        self._require_rest("keep()")
+        self.require_rest("keep()")
         forest = self.forest
         if self.config.policy == "gumbel":
             raise SearchError("keep() of a Gumbel search: its roots start without visits; next: set_roots()")
+        if not self.can_keep:
+            raise SearchError(
+                f"keep() of {self.config.policy} above PUCT nodes; next: another search.interior"
+            )
         if not 0 < node < int(forest.heads["num_nodes"][tree]):
             raise SearchError(f"keep() of node {node} of tree {tree}: no node below the root has that number")
         record = forest.nodes[tree, node]
@@ -292,25 +304,32 @@ class BatchSearch:
         if count == 0 or record["to_play"] == CHANCE:
             raise SearchError(f"keep() of node {node} of tree {tree}: an ending or a chance node is no root")
         forest.noise[tree] = 0
-        if noise is not None:
+        has_noise = noise is not None and self.config.policy == "puct"
+        if noise is not None and has_noise:
             check_array("noise", noise, (self.max_actions,), np.float32)
             if not abs(float(noise[:count].sum()) - 1) < NOISE_SLACK:
                 raise SearchError(f"tree {tree}: {MESSAGES[BAD_NOISE]}")
             forest.noise[tree, :count] = noise[:count]
         moved, owners = np.empty(forest.nodes.shape[1], np.int32), np.empty(forest.kids.shape[1], np.int32)
-        has_noise = noise is not None and self.config.policy == "puct"
         keep_subtree(*forest, tree, node, has_noise, moved, owners)
         self._left = 0
         return moved
 
     def _pause_at(self, num_simulations: int) -> None:
         """Let the searches stop for now when each tree has had so many simulations."""
-        self._require_rest("a pause")
+        self.require_rest("a pause")
         self.forest.settings["num_simulations"] = min(num_simulations, self.num_simulations)
         left = self.forest.heads["done"] < self.forest.settings["num_simulations"]
         self._left = int(np.count_nonzero(left))
 
-    def _require_rest(self, call: str) -> None:
+    def require_rest(self, call: str) -> None:
+        """Refuse a call while there are no roots or rows wait for an evaluation.
+
+        Args:
+            call: what was called, for the message.
+        Raises:
+            SearchError: so it is.
+        """
         if not self._has_roots:
             raise SearchError(f"{call} before set_roots(): give the trees their roots first")
         if self._is_waiting:

@@ -50,7 +50,10 @@ class SearchConfig:
     # below the root, unless the policy is puct: Eq. 14 of Gumbel MuZero, PUCT, or a regularised policy
     candidates: Literal["gumbel", "replacement"] = "gumbel"
     # gumbel: drawn from the prior without replacement; or, an ablation, with it and compared without noise
-    target: Literal["policy", "acted"] = "policy"  # action_weights: the policy's own, or the acted move alone
+    # (a search without noise draws nothing, so that both are the same there)
+    target: Literal["policy", "acted"] = "policy"
+    # action_weights: the policy's own; or (gumbel, Eq. 9) 1 at the search's own choice alone, also where a
+    # temperature plays another action
     solve: bool = False  # carry proven wins and losses up the tree; for exact rules only
     rescale: Literal["fixed", "tree", "node", "none"] = "fixed"
     # how Q becomes [0, 1]: by the game's return range, by the smallest and largest Q of the tree (MuZero),
@@ -86,6 +89,18 @@ class SearchConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             check_value(field.name, getattr(self, field.name))
+        for name, plain in (("candidates", "gumbel"), ("target", "policy")):
+            value = getattr(self, name)
+            if self.policy != "gumbel" and value != plain:
+                raise ConfigError(
+                    f"search.{name} = {value!r} is for search.policy = 'gumbel', not {self.policy!r};"
+                    f" next: leave it at {plain!r}"
+                )
+        rules = {self.policy, "" if self.policy == "puct" else self.interior}
+        if self.c_init == 0 and rules & {"trpo", "mpo"}:
+            raise ConfigError(
+                "search.c_init = 0 leaves trpo and mpo no penalty to solve for; allowed: above 0"
+            )
 
 
 def check_value(name: str, value: Any) -> None:

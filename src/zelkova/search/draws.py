@@ -14,22 +14,26 @@ from zelkova.search.models.sampled import sample_rows
 F64 = NDArray[np.float64]
 
 
-def visit_weights(visits: I32, temperature: Any) -> F64:
-    """Sharpen visit counts: (visits / most visits) ** (1 / temperature); they need not sum to 1.
+def sharpen(weights: NDArray[Any], temperature: Any) -> F64:
+    """Sharpen visit counts or probabilities: (weight / largest) ** (1 / temperature); the sum need not be 1.
 
     Args:
-        visits: [B, M]. temperature: above 0, a number or [B].
+        weights: [B, M], 0 or more. temperature: above 0, a number or [B].
     """
     heat = np.asarray(temperature, np.float64)
-    share = visits / np.maximum(visits.max(axis=1, keepdims=True), 1)
-    weights: F64 = share ** (1.0 / heat[:, None] if heat.ndim else float(1.0 / heat))
-    return weights
+    most = weights.max(axis=1, keepdims=True).astype(np.float64)
+    share = weights / np.where(most > 0, most, 1.0)
+    sharpened: F64 = share ** (1.0 / heat[:, None] if heat.ndim else float(1.0 / heat))
+    return sharpened
 
 
-def draw_by_visits(result: SearchResult, temperature: Any, uniform: Any) -> I32:
+def draw_actions(config: SearchConfig, result: SearchResult, temperature: Any, uniform: Any) -> I32:
     """Draw an action for every tree in proportion to visits ** (1 / temperature).
 
+    A regularised policy (trpo, mpo) acts by its solution: there action_weights take the place of visits.
+
     Args:
+        config: its policy is read.
         result: of the searches.
         temperature: above 0, a number or [B].
         uniform: [B] numbers in [0, 1) to draw with.
@@ -37,8 +41,8 @@ def draw_by_visits(result: SearchResult, temperature: Any, uniform: Any) -> I32:
         [B] action numbers.
     """
     inside = np.arange(result.actions.shape[1])[None] < result.count[:, None]
-    visits = np.where(inside, result.visit_counts, 0).astype(np.int32)
-    total = np.cumsum(visit_weights(visits, temperature), axis=1)
+    weights = result.action_weights if config.policy in ("trpo", "mpo") else result.visit_counts
+    total = np.cumsum(sharpen(np.where(inside, weights, 0), temperature), axis=1)
     index = (total <= (uniform * total[:, -1])[:, None]).sum(axis=1)
     column = np.minimum(index, result.count - 1)  # where rounding led past the last one
     drawn: I32 = result.actions[np.arange(len(column)), column]

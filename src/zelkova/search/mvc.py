@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import ConfigError
+from zelkova.errors import ConfigError, SearchError
 from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.native import F32, F64, inlined, kernel
 from zelkova.search.kernels.tree import Records
 
-ENDING_VARIANCE = 1e-4  # of an ending's exact return: 0 would take all the weight
+LEAST_VARIANCE = 1e-4  # also of an ending's exact return: 0 would take all the weight
 
 
 class VarianceAnswer(NamedTuple):
@@ -39,16 +39,23 @@ def evaluate_by_variance(
     """Evaluate finished trees by means and variances in place of visit counts.
 
     Args:
-        search: whose searches are done.
+        search: with nothing waiting for an evaluation; it may have been ended early.
         beta: 0 weighs by certainty alone; a large one takes the best entry. 1 / unit of the return.
         discount: gamma of an action that the tree has not expanded.
         counts_unexpanded: such an action is an entry with q 0 and variance gamma^2, as the public settings
             have it; False: it is none, and a leaf's value is r + gamma v.
     Raises:
         ConfigError: beta or discount is out of range.
+        SearchError: there are no trees at rest, or no action to weigh.
     """
     if not (np.isfinite(beta) and beta >= 0 and 0 <= discount <= 1):
         raise ConfigError(f"beta = {beta}, discount = {discount}; allowed: beta from 0, discount from 0 to 1")
+    search.require_rest("evaluate_by_variance()")
+    if not counts_unexpanded and (search.forest.nodes["visits"][:, 0] < 2).any():
+        raise SearchError(
+            "evaluate_by_variance() of a root without an expanded action; next: search first, or"
+            " counts_unexpanded=True"
+        )
     trees, most, players = search.num_trees, search.max_actions, search.num_players
     nodes = search.forest.nodes.shape[1]
     answer = VarianceAnswer(
@@ -57,7 +64,7 @@ def evaluate_by_variance(
         np.zeros(trees, np.float32),
     )
     mean, variance = np.zeros((nodes, players)), np.zeros(nodes)
-    open_variance = max(discount * discount, ENDING_VARIANCE) if counts_unexpanded else -1.0
+    open_variance = max(discount * discount, LEAST_VARIANCE) if counts_unexpanded else -1.0
     forest = search.forest
     sweep(
         forest.heads, forest.nodes, forest.kids, forest.raw, forest.rewards, mean, variance, float(beta),
@@ -99,16 +106,48 @@ class Spread(NamedTuple):
 
 
 @inlined
-def weigh(t: Spread, b: int, node: int, k: int, beta: float) -> float:
-    """Weigh a kid by certainty and value, at a chance node by its probability; 0 where not expanded."""
+def is_expanded(t: Spread, b: int, node: int, k: int) -> bool:
+    """Say whether a kid of a node has a child with a value."""
+    kid = t.kids[b, int(t.nodes[b, node]["kids"]) + k]
+    return bool(kid["child"] >= 0 and kid["visits"] > 0)
+
+
+@inlined
+def weigh(t: Spread, b: int, node: int, k: int, beta: float, shift: float) -> float:
+    """Weigh an expanded kid by certainty and value, at a chance node by its probability.
+
+    Args:
+        shift: taken from every exponent of the node, see `largest_exponent`.
+    """
     record = t.nodes[b, node]
     kid = t.kids[b, int(record["kids"]) + k]
-    child = int(kid["child"])
-    if child < 0 or kid["visits"] == 0:
-        return 0.0
     if record["to_play"] < 0:
         return float(kid["prior"])
-    return float(np.exp(beta * t.mean[child, int(record["to_play"])]) / t.variance[child])
+    child = int(kid["child"])
+    return float(np.exp(beta * t.mean[child, int(record["to_play"])] - shift) / t.variance[child])
+
+
+@inlined
+def largest_exponent(
+    t: Spread, b: int, node: int, beta: float, open_variance: float, has_self: bool
+) -> float:
+    """Find the largest beta q of a node's entries, so that no exponential overflows; 0 at a chance node.
+
+    Args:
+        has_self: whether the entry self is one.
+    """
+    record = t.nodes[b, node]
+    mover = int(record["to_play"])
+    if mover < 0:
+        return 0.0
+    top = beta * np.float64(t.raw[b, node, mover]) if has_self else -np.inf
+    unexpanded = int(record["num_edges"])
+    for k in range(int(record["num_kids"])):
+        if is_expanded(t, b, node, k):
+            child = int(t.kids[b, int(record["kids"]) + k]["child"])
+            top = max(top, beta * t.mean[child, mover])
+            unexpanded -= 1
+    return max(top, 0.0) if unexpanded > 0 and open_variance > 0.0 else top
 
 
 @inlined
@@ -117,37 +156,35 @@ def settle_node(t: Spread, b: int, node: int, beta: float, open_variance: float)
     record = t.nodes[b, node]
     count = int(record["num_kids"])
     first = int(record["kids"])
-    is_chance = record["to_play"] < 0
-    players = t.mean.shape[1]
+    mover = int(record["to_play"])
+    shift = largest_exponent(t, b, node, beta, open_variance, True)
     total = 0.0
     unexpanded = int(record["num_edges"])
     for k in range(count):
-        weight = weigh(t, b, node, k, beta)
-        total += weight
-        unexpanded -= int(weight > 0.0)
-    own = 0.0 if is_chance and total > 0.0 else 1.0
-    if not is_chance:
-        own = np.exp(beta * t.raw[b, node, int(record["to_play"])])
-    total += own
-    square = (own / total) ** 2
-    if open_variance > 0.0 and not is_chance:
-        weight = 1.0 / open_variance
-        square = (own / (total + unexpanded * weight)) ** 2
-        total += unexpanded * weight
-        square += unexpanded * open_variance * (weight / total) ** 2
-    for p in range(players):
+        if is_expanded(t, b, node, k):
+            total += weigh(t, b, node, k, beta, shift)
+            unexpanded -= 1
+    own = 0.0 if total > 0.0 else 1.0  # at a chance node
+    rest = 0.0  # weight of one unexpanded action
+    if mover >= 0:
+        own = np.exp(beta * np.float64(t.raw[b, node, mover]) - shift)
+        if open_variance > 0.0 and unexpanded > 0:
+            rest = np.exp(-shift) / open_variance
+    total += own + unexpanded * rest
+    square = (own / total) ** 2 + unexpanded * open_variance * (rest / total) ** 2
+    for p in range(t.mean.shape[1]):
         t.mean[node, p] = own / total * t.raw[b, node, p]
     for k in range(count):
-        share = weigh(t, b, node, k, beta) / total
-        if share > 0.0:
+        if is_expanded(t, b, node, k):
+            share = weigh(t, b, node, k, beta, shift) / total
             child = int(t.kids[b, first + k]["child"])
             square += share * share * t.variance[child]
-            for p in range(players):
+            for p in range(t.mean.shape[1]):
                 t.mean[node, p] += share * t.mean[child, p]
     gamma = np.float64(record["discount"])
-    for p in range(players):
+    for p in range(t.mean.shape[1]):
         t.mean[node, p] = t.rewards[b, node, p] + gamma * t.mean[node, p]
-    t.variance[node] = max(gamma * gamma * square, ENDING_VARIANCE)
+    t.variance[node] = max(gamma * gamma * square, LEAST_VARIANCE)
 
 
 @kernel
@@ -168,12 +205,12 @@ def sweep(
             settle_node(t, b, node, beta, open_variance)
         root = nodes[b, 0]
         edges = int(root["num_edges"])
+        shift = largest_exponent(t, b, 0, beta, open_variance, False)
         for i in range(edges):
-            weights[b, i] = 1.0 / open_variance if open_variance > 0.0 else 0.0
+            weights[b, i] = np.exp(-shift) / open_variance if open_variance > 0.0 else 0.0
         for k in range(int(root["num_kids"])):
-            kid = kids[b, int(root["kids"]) + k]
-            if kid["child"] >= 0 and kid["visits"] > 0:
-                weights[b, int(kid["edge"])] = weigh(t, b, 0, k, beta)
+            if is_expanded(t, b, 0, k):
+                weights[b, int(kids[b, int(root["kids"]) + k]["edge"])] = weigh(t, b, 0, k, beta, shift)
         total = 0.0
         for i in range(edges):
             total += weights[b, i]

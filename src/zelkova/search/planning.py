@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from zelkova.errors import LARGEST_SEED, ConfigError
 from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
-from zelkova.search.draws import draw_noise
+from zelkova.search.draws import draw_actions, draw_noise
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation, SearchResult
 from zelkova.search.models.sampled import SampledModel
 from zelkova.search.policies import Policy, as_policy
 
-Seed = int | Sequence[int] | np.random.Generator
+Seed = int | np.integer[Any] | Sequence[int] | np.random.Generator
 TINY = 1e-300  # keeps a draw of nothing but zeros a distribution
 NOISE, ACTING, SAMPLES = range(3)  # what a row draws for, each from a stream of its own
 
@@ -137,7 +137,8 @@ class Searcher:
             seed: of the noise, of drawn actions and of acting; one number, one for each row, or a generator,
                 which is asked for one number. Equal seeds give equal answers.
             temperature: 0 plays the search's own choice; above 0, an action is drawn in proportion to
-                visits ** (1 / temperature). A number, or [B].
+                visits ** (1 / temperature), of `Regularised` to its weights ** (1 / temperature). A number,
+                or [B].
             legal: [B, A] True where legal at the root, beside the model's own mask.
         Raises:
             ConfigError: something is to be drawn and there is no seed.
@@ -165,7 +166,9 @@ class Searcher:
         if is_warm and seeds is not None:
             streams = Streams(seeds, ACTING)
             uniform = np.array([streams[b].random() for b in range(model.num_trees)], np.float32)
-            found = search.result(temperature, uniform)
+            heat = np.broadcast_to(np.asarray(temperature, np.float64), (model.num_trees,))
+            drawn = draw_actions(config, found, np.where(heat > 0, heat, 1.0), uniform)
+            found = found._replace(action=np.where(heat > 0, drawn, found.action))
         return spread(found, asked.roots, model.sampled_actions, search)
 
     def _memory(self) -> BatchSearch:
@@ -185,9 +188,9 @@ class Searcher:
             )
         if isinstance(seed, np.random.Generator):
             return int(seed.integers(LARGEST_SEED))
-        return (
-            seed if seed is None or isinstance(seed, int) else [int(number) for number in np.atleast_1d(seed)]
-        )
+        if seed is None or isinstance(seed, int | np.integer):
+            return None if seed is None else int(seed)
+        return [int(number) for number in np.atleast_1d(seed)]
 
 
 def plan(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.agents import kernels
-from zelkova.agents.agent import Agent, SearchResult, draw_by_visits
+from zelkova.agents.agent import Agent, SearchResult, draw_actions
 from zelkova.errors import CheckpointError, GameError
 from zelkova.games import Game
 from zelkova.games.single import Single
@@ -145,8 +145,8 @@ class Group:
             self._begin(row)
 
     def _choose(self, result: SearchResult, age: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Pick each game's move: sampled by visits in its first moves, then the search's own choice."""
-        sampled = draw_by_visits(result, self.config.temperature, self.rng.random(len(age)))
+        """Pick each game's move: drawn in its first moves, then the search's own choice."""
+        sampled = draw_actions(self.agent.config, result, self.config.temperature, self.rng.random(len(age)))
         return np.where(age < self.config.exploration_moves, sampled, result.action).astype(np.int32)
 
     def _episode(self, row: int, returns: NDArray[np.float32]) -> Episode:

@@ -65,7 +65,10 @@ def test_branches_of_a_known_tree() -> None:
     assert sum(branch.visits for branch in root.children) == 12
 
 
-@pytest.mark.parametrize(("policy", "interior"), [("puct", "full"), ("gumbel", "full"), ("gumbel", "puct")])
+@pytest.mark.parametrize(
+    ("policy", "interior"),
+    [("puct", "full"), ("gumbel", "full"), ("gumbel", "puct"), ("trpo", "puct"), ("mpo", "full")],
+)
 def test_priors_are_the_models(policy: str, interior: str) -> None:
     search, model = deep(policy, interior)
     for tree in range(2):
@@ -281,6 +284,35 @@ def test_a_model_that_changes_its_mind_is_found_out() -> None:
     model = Fickle(tables, np.zeros(1, np.int32), 33)
     run(search, model)
     with pytest.raises(SearchError, match="does not answer the same"):
+        explain(search, model=model)
+
+
+@pytest.mark.parametrize("policy", ["trpo", "mpo"])
+def test_reasons_of_a_regularised_policy(policy: Any) -> None:
+    search = searched(policy, 12)
+    found = explain(search)
+    assert found.summary().startswith("7 is played: largest y, 0.")
+    assert found.tables()[0][1][0][5] == "y"
+    weights = search.result().action_weights[0]
+    for reason, weight in zip(sorted(found.reasons, key=lambda reason: reason.action), weights, strict=True):
+        assert reason.term == weight
+        assert reason.score == pytest.approx(weight - reason.visits / 13)
+
+
+@pytest.mark.parametrize("policy", ["puct", "gumbel", "trpo"])
+def test_a_proven_root_says_so(policy: Any) -> None:
+    found = explain(searched(policy, 12, solve=True))
+    assert found.is_proven
+    assert found.summary().startswith("7 is played: proven best")
+
+
+def test_candidates_drawn_with_replacement_have_no_replay() -> None:
+    tables = bandit()
+    config = SearchConfig(num_simulations=8, candidates="replacement")
+    search, model = BatchSearch(config, 1, 3, 2), TableModel(tables, np.zeros(1, np.int32), 9)
+    run(search, model, draw_noise(config, np.full(1, 3, np.int32), 3, np.random.default_rng(0)))
+    assert explain(search).phases is None
+    with pytest.raises(SearchError, match="explain without a model"):
         explain(search, model=model)
 
 

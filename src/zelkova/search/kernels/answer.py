@@ -16,7 +16,13 @@ from zelkova.search.kernels.tree import (
     Records,
     proven_q,
 )
-from zelkova.search.rules.gumbel import improved_policy, most_visited_candidate, standing_candidate
+from zelkova.search.rules.gumbel import (
+    are_all_lost,
+    best_left_out,
+    improved_policy,
+    most_visited_candidate,
+    standing_candidate,
+)
 from zelkova.search.rules.proven import best_proven, is_lost
 from zelkova.search.rules.puct import most_visited
 from zelkova.search.rules.regularised import trpo_policy
@@ -87,6 +93,8 @@ def choose_action(t: Forest, b: int, out: Answer, total: int) -> int:
         for i in range(edges):
             out.weights[b, i] = np.float32(np.float32(out.visits[b, i]) / np.float32(total))
     chosen = best_proven(t, b)
+    if chosen < 0 and rule == GUMBEL and are_all_lost(t, b):
+        return best_left_out(t, b)  # there is one, or else the root were proven
     if chosen < 0 and rule == GUMBEL:
         is_done = t.heads[b]["done"] >= t.settings[0]["num_simulations"]
         chosen = most_visited_candidate(t, b) if is_done else standing_candidate(t, b)

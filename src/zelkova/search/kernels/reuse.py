@@ -143,7 +143,7 @@ def keep_subtree(
     elsewhere, or on the way to them, is no part of the new tree.
 
     Args: plain arrays of a `Forest`, then
-        b, kept: tree and node: of a PUCT search, no ending, no chance node; nothing in the tree is pending.
+        b, kept: tree and node, no ending, no chance node; `can_keep` holds, nothing is pending.
         has_noise: mix noise[b] into the new root's priors.
         moved: [N] written: the new number of each old node, -1 where it was freed.
         owners: [K] scratch.

@@ -175,6 +175,25 @@ def are_all_lost(t: Forest, b: int) -> bool:
 
 
 @inlined
+def best_left_out(t: Forest, b: int) -> int:
+    """Find the edge with the largest g + logit among those that are no candidates; -1 where there is none."""
+    record = t.nodes[b, 0]
+    start = int(record["edges"])
+    first = int(record["kids"])
+    chosen = -1
+    best = np.float32(-np.inf)
+    for i in range(int(record["num_edges"])):
+        is_candidate = False
+        for k in range(int(t.heads[b]["candidates"])):
+            is_candidate |= bool(t.kids[b, first + k]["edge"] == i)
+        score = np.float32(t.noise[b, i] + t.priors[b, start + i])
+        if not is_candidate and (chosen < 0 or score > best):
+            best = score
+            chosen = i
+    return chosen
+
+
+@inlined
 def most_visited_candidate(t: Forest, b: int) -> int:
     """Find the candidate to act with: best g + logit + sigma(q) among the most visited; no proven loss."""
     first = int(t.nodes[b, 0]["kids"])

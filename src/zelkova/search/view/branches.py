@@ -68,9 +68,10 @@ def read_priors(search: BatchSearch, node: int = 0, tree: int = 0) -> F32:
     start, first = int(record["edges"]), int(record["kids"])
     weights = forest.priors[tree, start : start + int(record["num_edges"])].copy()
     kids = forest.kids[tree, first : first + int(record["num_kids"])]
-    if node == 0 and settings["root_rule"] == GUMBEL:
+    rule = PUCT if record["to_play"] == CHANCE else settings["interior_rule" if node else "root_rule"]
+    if rule == GUMBEL:
         return softmax(weights)
-    if record["to_play"] != CHANCE and settings["interior_rule"] != PUCT:
+    if rule != PUCT:
         weights[kids["edge"]] = kids["logit"]
         return softmax(weights)
     if record["is_ready"] == 0:

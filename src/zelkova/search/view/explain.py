@@ -6,11 +6,20 @@ from html import escape
 import numpy as np
 
 from zelkova.search.batch import BatchSearch
+from zelkova.search.kernels.tree import UNPROVEN
 from zelkova.search.model import Model
 from zelkova.search.rules.puct import first_play_value, puct_range, running_mean_q
 from zelkova.search.view.branches import read_priors
 from zelkova.search.view.replay import Phase, read_scores, replay_halving
 from zelkova.search.view.text import Names, html_table, name_of, show_table
+
+COLUMNS = {
+    "gumbel": ("gumbel", "sigma(Q)", "policy"),
+    "puct": ("noise", "explore", "weight"),
+    "trpo": ("noise", "y", "weight"),
+    "mpo": ("noise", "y", "weight"),
+}
+"""Heads of the columns noise, term and weight, by policy."""
 
 
 @dataclass(frozen=True)
@@ -22,28 +31,35 @@ class Reason:
     noise: float  # the root noise that was given: Gumbel, scaled, or the Dirichlet draw; 0 without
     visits: int
     q: float | None  # the mover's; None where unvisited
-    term: float  # gumbel: sigma(completed Q); puct: the exploration term of the next simulation
-    score: float  # gumbel: noise + logit + sigma(completed Q); puct: normalised Q + exploration
-    weight: float  # gumbel: the improved policy; puct: the share of visits
-    is_candidate: bool  # gumbel: considered at all; puct: always
+    term: float  # gumbel: sigma(completed Q); puct: the exploration term of the next simulation; trpo, mpo: y
+    score: float  # gumbel: noise + logit + sigma; puct: Q + exploration, normalised; else y - N / (1 + S)
+    weight: float  # gumbel: improved policy; puct: share of visits; else y; 1 at a proven root's best action
+    is_candidate: bool  # gumbel: considered at all; others: always
 
 
 @dataclass(frozen=True)
 class Explanation:
     """Why a search chose its action. Notebooks show it as tables."""
 
-    policy: str  # puct or gumbel
+    policy: str  # puct, gumbel, trpo or mpo
     chosen: int  # action number
     reasons: tuple[Reason, ...]  # of every legal action, largest weight first
     phases: tuple[Phase, ...] | None  # gumbel: of Sequential Halving; None where they were not run again
     names: Names = field(default=str, repr=False)  # gives an action's text
+    is_proven: bool = False  # the root's value is proven, and the action is its best
 
     def summary(self) -> str:
         """Say in one sentence what decided."""
         reason = next(reason for reason in self.reasons if reason.action == self.chosen)
         name, visits = name_of(self.names, self.chosen), reason.visits
+        if self.is_proven:
+            return f"{name} is played: proven best, with {visits} visits"
         if self.policy == "puct":
             return f"{name} is played: most visits, {visits}"
+        if self.policy != "gumbel":
+            return f"{name} is played: largest y, {reason.weight:.4f}, with {visits} visits"
+        if not reason.is_candidate:
+            return f"{name} is played: all candidates are proven losses, and it leads the others"
         return (
             f"{name} is played: largest gumbel + logit + sigma(Q), {reason.score:.3f}, "
             f"of the candidates that came furthest, with {visits} visits"
@@ -51,13 +67,8 @@ class Explanation:
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
         """Give titles and tables as rows of cells, a head first."""
-        is_gumbel = self.policy == "gumbel"
-        head = (
-            ["action", "prior", "gumbel", "visits", "Q", "sigma(Q)", "score", "policy", ""]
-            if is_gumbel
-            else ["action", "prior", "noise", "visits", "Q", "explore", "score", "weight", ""]
-        )
-        rows = [head]
+        noise, term, weight = COLUMNS[self.policy]
+        rows = [["action", "prior", noise, "visits", "Q", term, "score", weight, ""]]
         for reason in self.reasons:
             mark = "played" if reason.action == self.chosen else "" if reason.is_candidate else "left out"
             rows.append(
@@ -131,17 +142,20 @@ def explain(
     Raises:
         SearchError: rows wait for an evaluation, or the model answered otherwise when run again.
     """
-    is_gumbel = search.config.policy == "gumbel"
+    policy = search.config.policy
+    is_gumbel = policy == "gumbel"
     found = search.result_so_far()
+    is_proven = bool(search.forest.nodes[tree, 0]["proven"] != UNPROVEN)
     phases = replay_halving(search, model, tree) if is_gumbel and model is not None else None
     weights = found.action_weights[tree, : int(found.count[tree])]
-    reasons = _gumbel_reasons(search, tree, weights) if is_gumbel else _puct_reasons(search, tree, weights)
+    reasons = _gumbel_reasons(search, tree, weights) if is_gumbel else _other_reasons(search, tree, weights)
     return Explanation(
-        search.config.policy,
+        policy,
         int(found.action[tree]),
         tuple(sorted(reasons, key=lambda reason: (-reason.weight, -reason.visits, reason.action))),
         phases,
         names,
+        is_proven,
     )
 
 
@@ -164,7 +178,7 @@ def _gumbel_reasons(search: BatchSearch, tree: int, weights: np.ndarray) -> list
     ]
 
 
-def _puct_reasons(search: BatchSearch, tree: int, weights: np.ndarray) -> list[Reason]:
+def _other_reasons(search: BatchSearch, tree: int, weights: np.ndarray) -> list[Reason]:
     forest, priors = search.forest, read_priors(search, 0, tree)
     root = forest.nodes[tree, 0]
     start, first = int(root["edges"]), int(root["kids"])
@@ -177,8 +191,11 @@ def _puct_reasons(search: BatchSearch, tree: int, weights: np.ndarray) -> list[R
     for i in range(len(weights)):
         kid = kids.get(i)
         visits = 0 if kid is None else int(kid["visits"])
-        value = unvisited if kid is None else float((kid["q"] - offset) * scale)
-        term = factor * float(priors[i]) / (1 + visits)
+        if search.config.policy == "puct":
+            value = unvisited if kid is None else float((kid["q"] - offset) * scale)
+            term = factor * float(priors[i]) / (1 + visits)
+        else:
+            value, term = -visits / int(root["visits"]), float(weights[i])
         reasons.append(
             Reason(
                 action=int(forest.actions[tree, start + i]),

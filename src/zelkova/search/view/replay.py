@@ -86,8 +86,12 @@ def replay_halving(search: BatchSearch, model: Model, tree: int = 0) -> tuple[Ph
         model: that answered for it, with the same positions at its roots.
         tree: whose phases are told.
     Raises:
-        SearchError: no Gumbel root, or the model answered otherwise than before.
+        SearchError: no Gumbel root, candidates drawn with replacement, or the model answered otherwise.
     """
+    if search.config.candidates == "replacement":
+        raise SearchError(
+            "candidates that were drawn with replacement are not drawn again; next: explain without a model"
+        )
     if search.config.policy != "gumbel":
         raise SearchError(f"policy {search.config.policy} has no phases to replay; allowed: gumbel")
     before, total = read_scores(search, tree), int(search.forest.heads["done"][tree])
