@@ -25,6 +25,7 @@ from zelkova.search.kernels.tree import BAD_NOISE, CHANCE
 from zelkova.search.memory import Sizes, new_forest
 from zelkova.search.model import (
     MESSAGES,
+    OVERFLOW,
     Evaluation,
     Model,
     SearchResult,
@@ -331,6 +332,9 @@ class BatchSearch:
     def _read(self) -> SearchResult:
         answer = blank_result(self.num_trees, self.max_actions, self.num_players)
         read_roots(*self.forest, *answer)
+        if not (np.isfinite(answer.value).all() and np.isfinite(answer.action_weights).all()):
+            numbers = np.hstack([answer.value, answer.action_weights, answer.q_values])
+            raise SearchError(f"tree {np.argmin(np.isfinite(numbers).all(axis=1))}: {OVERFLOW}")
         return answer
 
     def _raise(self, status: int, leaves: int = 1) -> None:

@@ -32,6 +32,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "prior_softening": (0.01, 100.0),
     "max_depth": (0, 1_000_000_000),
 }
+LEAST_PENALTY = 1e-6  # c_init of the regularised policies, which divide by it
 DIRICHLET_SCALE = 10.83  # alpha = 10.83 / number of legal moves: KataGo (Wu 2019), 0.03 on a 19x19 board
 
 
@@ -86,6 +87,26 @@ class SearchConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             check_value(field.name, getattr(self, field.name))
+        check_together(self)
+
+
+def check_together(config: SearchConfig) -> None:
+    """Check settings that are allowed one by one and not together.
+
+    Raises:
+        ConfigError: names both.
+    """
+    if config.candidates == "replacement" and config.policy != "gumbel":
+        raise ConfigError(
+            f"search.candidates = 'replacement' is for search.policy = 'gumbel'; given: {config.policy!r};"
+            " next: candidates = 'gumbel'"
+        )
+    rules = {config.policy, "" if config.policy == "puct" else config.interior}
+    if rules & {"trpo", "mpo"} and config.c_init < LEAST_PENALTY:
+        raise ConfigError(
+            f"search.c_init = {config.c_init!r} with trpo or mpo, whose penalty it scales; allowed: from "
+            f"{LEAST_PENALTY} on"
+        )
 
 
 def check_value(name: str, value: Any) -> None:
@@ -95,14 +116,15 @@ def check_value(name: str, value: Any) -> None:
         ConfigError: names the key, the value and what is allowed.
     """
     if name in CHOICES:
-        if value not in CHOICES[name]:
+        if not isinstance(value, str) or value not in CHOICES[name]:
             raise ConfigError(f"search.{name} = {value!r} is unknown; {hint(str(value), CHOICES[name])}")
     elif name in ("rescale_illegal", "solve"):
         if not isinstance(value, bool):
             raise ConfigError(f"search.{name} = {value!r} is not true or false")
     elif name == "dirichlet_alpha":
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if value != "auto" and not (is_number and 0 < value < 1e6):
+        is_auto = isinstance(value, str) and value == "auto"
+        if not is_auto and not (is_number and 0 < value < 1e6):
             raise ConfigError(f"search.{name} = {value!r} is neither a positive number nor `auto`")
     else:
         low, high = RANGES[name]

@@ -22,6 +22,7 @@ from zelkova.search.policies import Policy, as_policy
 
 Seed = int | Sequence[int] | np.random.Generator
 TINY = 1e-300  # keeps a draw of nothing but zeros a distribution
+SMALL_ALPHA = 0.01  # below it gamma draws round to 0, and a whole row of them is no distribution
 NOISE, ACTING, SAMPLES = range(3)  # what a row draws for, each from a stream of its own
 
 
@@ -98,7 +99,7 @@ def root_noise(config: SearchConfig, count: I32, most: int, streams: Streams) ->
     size = (len(count), most)
     if config.policy == "gumbel":
         return streams[0].gumbel(size=size).astype(np.float32)
-    if config.dirichlet_alpha == "auto":
+    if config.dirichlet_alpha == "auto" or config.dirichlet_alpha < SMALL_ALPHA:
         return draw_noise(config, count, most, streams)
     drawn = streams[0].standard_gamma(config.dirichlet_alpha, size)
     drawn = np.where(np.arange(most) < count[:, None], np.maximum(drawn, TINY), 0.0)
