@@ -1,7 +1,10 @@
 """How a search is steered: one frozen dataclass, checked when it is made."""
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal
+
+import numpy as np
 
 from zelkova.errors import ConfigError, hint
 
@@ -106,6 +109,28 @@ def check_together(config: SearchConfig) -> None:
         raise ConfigError(
             f"search.c_init = {config.c_init!r} with trpo or mpo, whose penalty it scales; allowed: from "
             f"{LEAST_PENALTY} on"
+        )
+
+
+def in_float32(number: float) -> float:
+    """Round a number as the trees hold it; infinite beyond their largest."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
+
+
+def check_range(q_range: Any) -> None:
+    """Check the lowest and highest return.
+
+    Raises:
+        ConfigError: they are no two finite numbers, or in float32 the first is not below the second.
+    """
+    try:
+        low, high = (in_float32(bound) for bound in q_range) if len(q_range) == 2 else (0.0, 0.0)
+    except (TypeError, ValueError, OverflowError):
+        low, high = 0.0, 0.0
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ConfigError(
+            f"q_range = {q_range!r}; allowed: (lowest, highest) return, finite and the first below the second"
         )
 
 

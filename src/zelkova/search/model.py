@@ -12,7 +12,7 @@ from zelkova.search.kernels import tree
 from zelkova.search.kernels.native import F32, I32
 
 MESSAGES = {
-    tree.BAD_LOGIT: "a prior logit is NaN or infinite; give finite logits for the legal actions only",
+    tree.BAD_LOGIT: "a prior logit is NaN or infinite; give finite logits for legal actions, and std above 0",
     tree.BAD_VALUE: "a value is NaN or infinite",
     tree.BAD_REWARD: "a reward or the discount is NaN or infinite",
     tree.NO_ACTION: "no legal action at a position that is no ending (below the root, discount 0 makes one)",
