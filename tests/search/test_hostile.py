@@ -222,9 +222,10 @@ def test_settings_of_a_call(given: dict[str, Any], told: str) -> None:
 
 
 def test_names_and_parts_of_wrong_kinds() -> None:
-    for name in (3, []):
+    wrong: list[Any] = [3, []]
+    for name in wrong:
         with pytest.raises(ConfigError, match="named"):
-            Puct.named(name)  # type: ignore[arg-type]
+            Puct.named(name)
     with pytest.raises(ConfigError, match=r"num_sims.*num_simulations"):
         Puct.named("muzero", num_sims=3)
     with pytest.raises(ConfigError, match="penalty"):
