@@ -250,7 +250,7 @@ def test_legal_actions_at_the_root() -> None:
     np.testing.assert_array_equal(narrow.legal, given & legal.numpy())
     with pytest.raises(SearchError, match=r"tree 1 .*no legal action"):
         search.plan(model, None, Gumbel(8), seed=0, legal=np.array([[True, False, True]] * 3))
-    with pytest.raises(ShapeError, match=r"needs torch.bool, True where legal"):
+    with pytest.raises(ShapeError, match=r"needs \(3, 3\) and bool"):
         search.plan(model, None, Gumbel(8), seed=0, legal=np.ones((3, 3)))  # type: ignore[arg-type]
 
 
@@ -353,7 +353,7 @@ def test_wrong_answers_are_refused() -> None:
         (r"prior_logits has shape \(4, 2\)", root, other(prior_logits=wide)),
         (r"embedding of shape \(4, 2\); .* needs \(4, 1\)", root, other(embedding=wide)),
         ("embedding holds a str", lambda o: root(o)._replace(embedding="no"), step),
-        ("embedding of 2 tensors", root, other(embedding=(wide, wide))),
+        ("embedding as a tuple of 2; .* needs a Tensor", root, other(embedding=(wide, wide))),
         ("other drawn actions", root, other(prior_logits=drawn)),
     ]
     for message, first, second in wrong:

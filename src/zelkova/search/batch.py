@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from zelkova.errors import ConfigError, SearchError, ShapeError
-from zelkova.search.config import SearchConfig
-from zelkova.search.draws import draw_actions, draw_with_replacement, spread_over
+from zelkova.search.config import SearchConfig, check_range
+from zelkova.search.draws import draw_actions, draw_with_replacement, read_temperature, spread_over
 from zelkova.search.kernels.answer import read_roots
 from zelkova.search.kernels.native import F32, I32, bind
 from zelkova.search.kernels.reuse import keep_subtree
@@ -25,6 +25,7 @@ from zelkova.search.kernels.tree import BAD_NOISE, CHANCE
 from zelkova.search.memory import Sizes, new_forest
 from zelkova.search.model import (
     MESSAGES,
+    OVERFLOW,
     Evaluation,
     Model,
     SearchResult,
@@ -63,8 +64,7 @@ class BatchSearch:
         for name, size in sizes._asdict().items():
             if size < 1:
                 raise ConfigError(f"{name} = {size} is below 1")
-        if not q_range[0] < q_range[1]:
-            raise ConfigError(f"q_range = {q_range} is empty; give (lowest, highest) return")
+        check_range(q_range)
         if config.fpu == "mean_q" and num_players > 1:
             raise ConfigError("search.fpu = 'mean_q' averages over movers; it is for one player only")
         self.config = config
@@ -228,12 +228,13 @@ class BatchSearch:
             uniform: [B] numbers in [0, 1) to draw with; needed where a temperature is above 0.
         Raises:
             SearchError: the searches are not done.
-            ShapeError: uniform or temperature is missing or has another shape.
+            ShapeError: uniform is missing or has another shape.
+            ConfigError: temperature, as in `read_temperature`.
         """
         if not self.is_done:
             raise SearchError("result() before the search is done: loop select() and expand() until is_done")
         answer = self._read()
-        heat = np.broadcast_to(np.asarray(temperature, np.float64), (self.num_trees,))
+        heat = np.broadcast_to(read_temperature(temperature, self.num_trees), (self.num_trees,))
         warm = heat > 0
         if warm.any():
             if uniform is None or uniform.shape != (self.num_trees,):
@@ -350,6 +351,9 @@ class BatchSearch:
     def _read(self) -> SearchResult:
         answer = blank_result(self.num_trees, self.max_actions, self.num_players)
         read_roots(*self.forest, *answer)
+        if not (np.isfinite(answer.value).all() and np.isfinite(answer.action_weights).all()):
+            numbers = np.hstack([answer.value, answer.action_weights, answer.q_values])
+            raise SearchError(f"tree {np.argmin(np.isfinite(numbers).all(axis=1))}: {OVERFLOW}")
         return answer
 
     def _raise(self, status: int, leaves: int = 1) -> None:

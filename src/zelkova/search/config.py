@@ -1,7 +1,10 @@
 """How a search is steered: one frozen dataclass, checked when it is made."""
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal
+
+import numpy as np
 
 from zelkova.errors import ConfigError, hint
 
@@ -32,6 +35,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "prior_softening": (0.01, 100.0),
     "max_depth": (0, 1_000_000_000),
 }
+LEAST_PENALTY = 1e-6  # c_init of the regularised policies, which divide by it
 DIRICHLET_SCALE = 10.83  # alpha = 10.83 / number of legal moves: KataGo (Wu 2019), 0.03 on a 19x19 board
 
 
@@ -89,18 +93,50 @@ class SearchConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             check_value(field.name, getattr(self, field.name))
-        for name, plain in (("candidates", "gumbel"), ("target", "policy")):
-            value = getattr(self, name)
-            if self.policy != "gumbel" and value != plain:
-                raise ConfigError(
-                    f"search.{name} = {value!r} is for search.policy = 'gumbel', not {self.policy!r};"
-                    f" next: leave it at {plain!r}"
-                )
-        rules = {self.policy, "" if self.policy == "puct" else self.interior}
-        if self.c_init == 0 and rules & {"trpo", "mpo"}:
+        check_together(self)
+
+
+def check_together(config: SearchConfig) -> None:
+    """Check settings that are allowed one by one and not together.
+
+    Raises:
+        ConfigError: names both.
+    """
+    for name, plain in (("candidates", "gumbel"), ("target", "policy")):
+        value = getattr(config, name)
+        if config.policy != "gumbel" and value != plain:
             raise ConfigError(
-                "search.c_init = 0 leaves trpo and mpo no penalty to solve for; allowed: above 0"
+                f"search.{name} = {value!r} is for search.policy = 'gumbel', not {config.policy!r};"
+                f" next: leave it at {plain!r}"
             )
+    rules = {config.policy, "" if config.policy == "puct" else config.interior}
+    if rules & {"trpo", "mpo"} and config.c_init < LEAST_PENALTY:
+        raise ConfigError(
+            f"search.c_init = {config.c_init!r} with trpo or mpo, whose penalty it scales; allowed: from "
+            f"{LEAST_PENALTY} on"
+        )
+
+
+def in_float32(number: float) -> float:
+    """Round a number as the trees hold it; infinite beyond their largest."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
+
+
+def check_range(q_range: Any) -> None:
+    """Check the lowest and highest return.
+
+    Raises:
+        ConfigError: they are no two finite numbers, or in float32 the first is not below the second.
+    """
+    try:
+        low, high = (in_float32(bound) for bound in q_range) if len(q_range) == 2 else (0.0, 0.0)
+    except (TypeError, ValueError, OverflowError):
+        low, high = 0.0, 0.0
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ConfigError(
+            f"q_range = {q_range!r}; allowed: (lowest, highest) return, finite and the first below the second"
+        )
 
 
 def check_value(name: str, value: Any) -> None:
@@ -110,14 +146,15 @@ def check_value(name: str, value: Any) -> None:
         ConfigError: names the key, the value and what is allowed.
     """
     if name in CHOICES:
-        if value not in CHOICES[name]:
+        if not isinstance(value, str) or value not in CHOICES[name]:
             raise ConfigError(f"search.{name} = {value!r} is unknown; {hint(str(value), CHOICES[name])}")
     elif name in ("rescale_illegal", "solve"):
         if not isinstance(value, bool):
             raise ConfigError(f"search.{name} = {value!r} is not true or false")
     elif name == "dirichlet_alpha":
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if value != "auto" and not (is_number and 0 < value < 1e6):
+        is_auto = isinstance(value, str) and value == "auto"
+        if not is_auto and not (is_number and 0 < value < 1e6):
             raise ConfigError(f"search.{name} = {value!r} is neither a positive number nor `auto`")
     else:
         low, high = RANGES[name]

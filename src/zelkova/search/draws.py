@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.errors import ConfigError
 from zelkova.search.config import DIRICHLET_SCALE, SearchConfig
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation, SearchResult
@@ -25,6 +26,27 @@ def sharpen(weights: NDArray[Any], temperature: Any) -> F64:
     share = weights / np.where(most > 0, most, 1.0)
     sharpened: F64 = share ** (1.0 / heat[:, None] if heat.ndim else float(1.0 / heat))
     return sharpened
+
+
+def read_temperature(temperature: Any, trees: int) -> F64:
+    """Take a temperature.
+
+    Args:
+        temperature: a number or [B], finite, 0 or more.
+        trees: B.
+    Raises:
+        ConfigError: it is another thing.
+    """
+    try:
+        given = np.asarray(temperature)
+    except (TypeError, ValueError):
+        given = np.asarray(None)  # of a kind that is refused
+    heat: F64 = given.astype(np.float64) if given.dtype.kind in "iuf" else np.full(trees, np.nan)
+    if heat.shape not in ((), (trees,)) or not (np.isfinite(heat) & (heat >= 0)).all():
+        raise ConfigError(
+            f"temperature = {temperature!r}; allowed: a finite number, 0 or more, or {trees}, one a row"
+        )
+    return heat
 
 
 def draw_actions(config: SearchConfig, result: SearchResult, temperature: Any, uniform: Any) -> I32:

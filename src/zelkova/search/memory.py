@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zelkova.errors import require_memory
 from zelkova.search.config import CHOICES, SearchConfig
 from zelkova.search.kernels import tree
 from zelkova.search.kernels.native import F32
@@ -51,12 +52,19 @@ def new_forest(config: SearchConfig, sizes: Sizes, q_range: tuple[float, float])
         config: how to search.
         sizes: of the batch.
         q_range: lowest and highest return.
+    Raises:
+        ConfigError: the machine's memory can't hold them.
     """
     trees, most, players = sizes.num_trees, sizes.max_actions, sizes.num_players
     simulations = config.num_simulations
     nodes = simulations + 1
     considered = min(config.max_considered, most)
     pending = sizes.num_leaves * config.virtual_visits if sizes.num_leaves > 1 else 0
+    node = tree.NODE.itemsize + 4 * tree.KID.itemsize + 8 * most + 16 * players
+    require_memory(
+        trees * (nodes * node + 12 * sizes.num_leaves) + 4 * (considered + 1) * simulations + 4 * pending,
+        f"a search of {trees} trees, {simulations} simulations, {most} actions and {sizes.num_leaves} leaves",
+    )
     settings = np.zeros(1, tree.SETTINGS)
     for name in ("rescale", "completion", "fpu"):
         settings[name] = CHOICES[name].index(getattr(config, name))

@@ -12,14 +12,21 @@ from zelkova.search.kernels import tree
 from zelkova.search.kernels.native import F32, I32
 
 MESSAGES = {
-    tree.BAD_LOGIT: "a prior logit is NaN or infinite; give finite logits for the legal actions only",
+    tree.BAD_LOGIT: "a prior logit is NaN or infinite; give finite logits for legal actions, and std above 0",
     tree.BAD_VALUE: "a value is NaN or infinite",
     tree.BAD_REWARD: "a reward or the discount is NaN or infinite",
     tree.NO_ACTION: "no legal action at a position that is no ending (below the root, discount 0 makes one)",
     tree.BAD_COUNT: "the number of legal actions is below 0 or above max_actions",
     tree.BAD_PLAYER: "to_play is no player from 0 to num_players - 1 (or -1 at a chance node below the root)",
+    tree.OUT_OF_RANGE: "search.solve met an exact return outside q_range = (lowest, highest); next: widen it",
     tree.BAD_NOISE: "the root noise is NaN or infinite, or (puct) doesn't sum to 1 over the legal actions",
 }
+
+
+OVERFLOW = (
+    "values grew beyond what float32 holds; next: smaller values and rewards, discounts from 0 to 1, and"
+    " constants of the search nearer to its defaults"
+)
 
 
 class Evaluation(NamedTuple):

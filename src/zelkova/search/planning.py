@@ -3,6 +3,7 @@
 `plan` searches once; a `Searcher` keeps its memory between calls of equal sizes.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +12,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import LARGEST_SEED, ConfigError
+from zelkova.errors import LARGEST_SEED, ConfigError, SearchError
 from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
-from zelkova.search.draws import draw_actions, draw_noise
+from zelkova.search.draws import draw_actions, draw_noise, read_temperature
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation, SearchResult
 from zelkova.search.models.sampled import SampledModel
@@ -22,6 +23,7 @@ from zelkova.search.policies import Policy, as_policy
 
 Seed = int | np.integer[Any] | Sequence[int] | np.random.Generator
 TINY = 1e-300  # keeps a draw of nothing but zeros a distribution
+SMALL_ALPHA = 0.01  # below it gamma draws round to 0, and a whole row of them is no distribution
 NOISE, ACTING, SAMPLES = range(3)  # what a row draws for, each from a stream of its own
 
 
@@ -98,12 +100,40 @@ def root_noise(config: SearchConfig, count: I32, most: int, streams: Streams) ->
     size = (len(count), most)
     if config.policy == "gumbel":
         return streams[0].gumbel(size=size).astype(np.float32)
-    if config.dirichlet_alpha == "auto":
+    if config.dirichlet_alpha == "auto" or config.dirichlet_alpha < SMALL_ALPHA:
         return draw_noise(config, count, most, streams)
     drawn = streams[0].standard_gamma(config.dirichlet_alpha, size)
     drawn = np.where(np.arange(most) < count[:, None], np.maximum(drawn, TINY), 0.0)
     drawn /= np.maximum(drawn.sum(axis=1, keepdims=True), TINY)
     return drawn.astype(np.float32)
+
+
+def read_seeds(seed: Seed | None, is_needed: bool) -> int | list[int] | None:
+    """Take one seed for all rows, or a list with one for each.
+
+    Raises:
+        ConfigError: there is none and one is needed, or it is of another kind.
+    """
+    if seed is None:
+        if is_needed:
+            raise ConfigError(
+                "the search draws numbers (root noise, sampled actions or a temperature) and has no seed; "
+                "give seed=..., or take policy.without_noise() and temperature 0"
+            )
+        return None
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(LARGEST_SEED))
+    try:
+        numbers = np.asarray(seed)
+    except (TypeError, ValueError):
+        numbers = np.zeros(())  # of a kind that is refused
+    whole = numbers.dtype.kind in "iu" or (isinstance(seed, int) and not isinstance(seed, bool))
+    if not whole or numbers.ndim > 1:
+        raise ConfigError(
+            f"seed = {seed!r}; allowed: a whole number from 0 to {LARGEST_SEED}, one for each row, or a"
+            " numpy.random.Generator"
+        )
+    return int(numbers) if numbers.ndim == 0 else [int(number) for number in numbers]
 
 
 class Searcher:
@@ -121,6 +151,7 @@ class Searcher:
         self.model = TorchModel(model, self.policy)
         self._config = self.policy.config()
         self._search: BatchSearch | None = None
+        self._is_free = threading.Lock()
 
     def plan(
         self,
@@ -143,14 +174,29 @@ class Searcher:
         Raises:
             ConfigError: something is to be drawn and there is no seed.
             ShapeError: an output of the model has a wrong shape.
-            SearchError: numbers that can't be used; names the tree.
+            SearchError: numbers that can't be used, naming the tree; or another call of this searcher is at
+                work.
         """
+        if not self._is_free.acquire(blocking=False):
+            raise SearchError(
+                "plan() while another plan() of this Searcher is at work, in another thread or around this"
+                " call; next: a Searcher for each"
+            )
+        try:
+            return self._plan(observation, seed, temperature, legal)
+        finally:
+            self._is_free.release()
+
+    def _plan(
+        self, observation: Any, seed: Seed | None, temperature: float | F32, legal: NDArray[np.bool_] | None
+    ) -> Plan:
         model, policy, config = self.model, self.policy, self._config
-        is_warm = bool(np.any(np.asarray(temperature) > 0))
-        seeds = self._seeds(seed, policy.has_noise or is_warm or policy.num_samples > 0)
+        is_warm = bool((read_temperature(temperature, np.size(temperature)) > 0).any())
+        seeds = read_seeds(seed, policy.has_noise or is_warm or policy.num_samples > 0)
         model.observe(observation, legal, None if seeds is None else Streams(seeds, SAMPLES))
         if isinstance(seeds, list) and len(seeds) != model.num_trees:
             raise ConfigError(f"{len(seeds)} seeds for {model.num_trees} rows; give one each, or one for all")
+        read_temperature(temperature, model.num_trees)
         search = self._memory()
         asked: Any = model
         if policy.num_samples and model.sampled_actions is None:
@@ -179,18 +225,6 @@ class Searcher:
             kept = BatchSearch(self._config, *sizes, self.policy.q_range, self.policy.num_leaves)
             self._search = kept
         return kept
-
-    def _seeds(self, seed: Seed | None, is_needed: bool) -> int | list[int] | None:
-        if seed is None and is_needed:
-            raise ConfigError(
-                "the search draws numbers (root noise, sampled actions or a temperature) and has no seed; "
-                "give seed=..., or take policy.without_noise() and temperature 0"
-            )
-        if isinstance(seed, np.random.Generator):
-            return int(seed.integers(LARGEST_SEED))
-        if seed is None or isinstance(seed, int | np.integer):
-            return None if seed is None else int(seed)
-        return [int(number) for number in np.atleast_1d(seed)]
 
 
 def plan(
@@ -225,7 +259,7 @@ def spread(found: SearchResult, roots: Evaluation, sampled: NDArray[Any] | None,
         return np.ascontiguousarray(out[:, :most])
 
     inside = np.arange(most) < found.count[:, None]
-    logits = np.where(inside, roots.prior_logits, -np.inf)
+    logits = np.where(inside, roots.prior_logits.astype(np.float64), -np.inf)
     weight = np.exp(logits - logits.max(axis=1, keepdims=True))
     prior = (weight / weight.sum(axis=1, keepdims=True)).astype(np.float32)
     return Plan(

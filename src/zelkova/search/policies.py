@@ -5,13 +5,15 @@ the solution of a regularised problem. What they share, and what belongs to the 
 (leaves at a time, return range, sampled actions), is `Policy`.
 """
 
-import math
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 from zelkova.errors import ConfigError, hint
-from zelkova.search.config import SearchConfig
+from zelkova.search.config import SearchConfig, check_range
 
+MOST_AT_A_TIME = 1_000_000  # leaves of a tree, or actions drawn at a node
+LEAST_TAU = 1e-3
+PENALTIES = ("trpo", "mpo")
 CONSTANT = 1e12  # a c_base so large that the exploration stays at c_init
 
 PUCT_CONSTANTS: dict[str, dict[str, Any]] = {
@@ -87,12 +89,16 @@ class Policy:
         self.config()
         for name, least in (("num_leaves", 1), ("num_samples", 0)):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ConfigError(f"policy.{name} = {value!r} is not a whole number from {least} on")
-        if not self.proposal_tau > 0:
-            raise ConfigError(f"policy.proposal_tau = {self.proposal_tau!r} is not above 0; inf is uniform")
-        if not (self.q_range[0] < self.q_range[1] and all(map(math.isfinite, self.q_range))):
-            raise ConfigError(f"policy.q_range = {self.q_range} is empty; give (lowest, highest) return")
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST_AT_A_TIME:
+                raise ConfigError(
+                    f"policy.{name} = {value!r} is not a whole number from {least} to {MOST_AT_A_TIME}"
+                )
+        tau = self.proposal_tau
+        if not isinstance(tau, int | float) or not tau >= LEAST_TAU:
+            raise ConfigError(
+                f"policy.proposal_tau = {tau!r} is not a number from {LEAST_TAU} on; inf is uniform"
+            )
+        check_range(self.q_range)
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> Self:
@@ -104,8 +110,12 @@ class Policy:
         Raises:
             ConfigError: the name is unknown, or a value is out of range.
         """
-        if name not in cls.constants:
-            raise ConfigError(f"{cls.__name__}.named({name!r}) is unknown; {hint(name, cls.constants)}")
+        if not isinstance(name, str) or name not in cls.constants:
+            raise ConfigError(f"{cls.__name__}.named({name!r}) is unknown; {hint(str(name), cls.constants)}")
+        known = [field.name for field in fields(cls) if field.init]
+        for change in changes:
+            if change not in known:
+                raise ConfigError(f"{cls.__name__} has no setting `{change}`; {hint(change, known)}")
         return cls(**{**cls.constants[name], **changes})
 
     def config(self) -> SearchConfig:
@@ -209,6 +219,10 @@ class Regularised(Policy):
 
     def config(self) -> SearchConfig:
         """Put the settings of the trees together."""
+        if self.penalty not in PENALTIES:
+            raise ConfigError(
+                f"policy.penalty = {self.penalty!r} is unknown; {hint(str(self.penalty), PENALTIES)}"
+            )
         return replace(super().config(), policy=self.penalty)
 
 
@@ -219,6 +233,8 @@ class Custom(Policy):
     settings: SearchConfig = SearchConfig()  # noqa: RUF009 (frozen)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.settings, SearchConfig):
+            raise ConfigError(f"Custom(settings={self.settings!r}); allowed: a search.SearchConfig")
         object.__setattr__(self, "num_simulations", self.settings.num_simulations)
         super().__post_init__()
 
@@ -239,5 +255,16 @@ class Custom(Policy):
 
 
 def as_policy(given: Policy | SearchConfig) -> Policy:
-    """Take a policy, or a `SearchConfig` as one with one leaf at a time and returns from -1 to 1."""
-    return Custom(settings=given) if isinstance(given, SearchConfig) else given
+    """Take a policy, or a `SearchConfig` as one with one leaf at a time and returns from -1 to 1.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if isinstance(given, SearchConfig):
+        return Custom(settings=given)
+    if isinstance(given, Policy):
+        return given
+    raise ConfigError(
+        f"policy = {given!r}; allowed: search.Gumbel(...), search.Puct(...), search.Regularised(...) or a"
+        " search.SearchConfig(...)"
+    )

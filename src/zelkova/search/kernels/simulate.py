@@ -130,8 +130,9 @@ def descend(t: Forest, b: int) -> int:
                 k = choose_trpo(t, b, node)
             else:
                 k = choose_full(t, b, node, rule)
-        if k < 0:
+        if k < 0 and t.nodes[b, node]["best"] >= 0:
             k = open_best(t, b, node, rule)
+        k = max(k, 0)  # scores that overflowed to NaN choose nothing: no edge is left to open
         kid = t.kids[b, int(t.nodes[b, node]["kids"]) + k]
         child = int(kid["child"])
         depth += 1
@@ -188,7 +189,7 @@ def settle_leaf(t: Forest, b: int, leaf: int, rows: Rows, row: int) -> int:
         back_up(t, b, leaf)
         if t.settings[0]["solve"] == 1 and t.nodes[b, leaf]["num_edges"] == 0:
             t.nodes[b, leaf]["proven"] = EXACT
-            prove_upwards(t, b, leaf)
+            status = prove_upwards(t, b, leaf)
     return status
 
 

@@ -108,6 +108,7 @@ VISITED = np.float32(-np.inf)
 FIRST_CAPACITY = 4
 QUARTER = np.float32(0.25)
 OK, BAD_LOGIT, BAD_VALUE, BAD_REWARD, NO_ACTION, BAD_COUNT, BAD_PLAYER, BAD_NOISE = 0, 1, 2, 3, 4, 5, 6, 7
+OUT_OF_RANGE = 8
 
 
 class Forest(NamedTuple):

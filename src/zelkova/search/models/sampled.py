@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from zelkova.errors import ConfigError, ShapeError
+from zelkova.errors import ConfigError, ShapeError, require_memory
 from zelkova.search.kernels.native import F64, I32
 from zelkova.search.model import Evaluation, Model
 
@@ -159,6 +159,8 @@ class SampledModel:
         """Evaluate the roots and draw their actions, and what the nodes below will be drawn with."""
         found = self.model.root()
         size = (self.num_nodes, self.num_samples)
+        what = f"drawing {self.num_samples} actions at {self.num_nodes} nodes of {len(found.count)} trees"
+        require_memory(8 * len(found.count) * self.num_nodes * self.num_samples, what)
         if isinstance(self.rngs, np.random.Generator):
             self._uniform = self.rngs.random((len(found.count), *size))
         else:

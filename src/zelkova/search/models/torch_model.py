@@ -20,12 +20,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from zelkova.errors import ShapeError
+from zelkova.errors import ConfigError, ShapeError, require_memory
 from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.native import I32
 from zelkova.search.model import Evaluation
 from zelkova.search.models.table_model import blank_evaluation
-from zelkova.search.models.torch_rows import Inlet, NodeRows, Numbers, Outlet
+from zelkova.search.models.torch_rows import Inlet, NodeRows, Numbers, Outlet, described, leaves_of
 from zelkova.search.policies import Policy
 
 NO_ROOTS = blank_evaluation(0, 0, 1)
@@ -53,8 +53,20 @@ class SquashedGaussian(NamedTuple):
 
         Args:
             noise: [R, K, D] draws of a standard normal.
+        Returns:
+            NaN actions where std is not above 0.
+        Raises:
+            ShapeError: mean or std has another shape.
+            ConfigError: spread is not above 0.
         """
+        shape = (noise.shape[0], noise.shape[2])
+        for name, given in (("mean", self.mean), ("std", self.std)):
+            if not isinstance(given, Tensor) or given.shape != shape:
+                raise ShapeError(f"a SquashedGaussian's {name} is {described(given)}; needs a tensor {shape}")
+        if not 0 < self.spread < math.inf:
+            raise ConfigError(f"SquashedGaussian(spread={self.spread}); allowed: a finite number above 0")
         mean, std = self.mean.float().unsqueeze(1), self.std.float().unsqueeze(1)
+        std = torch.where(std > 0, std, torch.nan)  # the search names the tree, without a wait for the device
         scaled = noise * self.spread
         actions = torch.tanh(mean + std * scaled).clamp(-CLIP, CLIP)
         if self.spread == 1.0:
@@ -121,12 +133,19 @@ def merge_draws(proposal: Proposal) -> Drawn:
     Returns:
         logits: log of beta_hat / beta * pi, up to a constant.
     Raises:
-        ShapeError: one of the log-probabilities is missing.
+        ShapeError: one of the log-probabilities is missing, or a shape is another.
     Source: Sampled MuZero (Hubert et al. 2021), Section 3.
     """
     actions, policy, beta = proposal
     if (policy is None) != (beta is None):
         raise ShapeError("a Proposal needs both policy_log_prob and proposal_log_prob, or neither")
+    if not isinstance(actions, Tensor) or actions.ndim not in (2, 3):
+        raise ShapeError(f"a Proposal's actions are {described(actions)}; needs a tensor [R, K] or [R, K, D]")
+    for given in () if policy is None else (policy, beta):
+        if not isinstance(given, Tensor) or given.shape != actions.shape[:2]:
+            raise ShapeError(
+                f"a Proposal's log_prob is {described(given)}; needs a tensor {tuple(actions.shape[:2])}"
+            )
     vectors = actions if actions.ndim == 3 else actions.unsqueeze(-1)
     same = (vectors.unsqueeze(1) == vectors.unsqueeze(2)).all(-1)
     first = ~same.tril(-1).any(-1)
@@ -151,10 +170,22 @@ class TorchModel:
             instance, or the pair of functions. action is int64[R], or [R, D] vectors where actions are drawn.
             Both run in inference mode; a module's own mode is left alone, so call `eval()` first.
         policy: its num_simulations, num_leaves and num_samples are read.
+    Raises:
+        ConfigError: the model has no such functions.
     """
 
     def __init__(self, model: Any, policy: Policy) -> None:
-        pair = model if isinstance(model, tuple) else (model.root, model.step)
+        given = (
+            model
+            if isinstance(model, tuple)
+            else (getattr(model, "root", None), getattr(model, "step", None))
+        )
+        pair: tuple[Any, ...] = given
+        if len(pair) != 2 or not all(map(callable, pair)):
+            raise ConfigError(
+                f"model = {model!r:.200}; allowed: anything with the methods root(observation) and"
+                " step(embedding, action), or the pair of functions (root, step)"
+            )
         self._ask_root: Callable[[Any], Root] = pair[0]
         self._ask_step: Callable[[Any, Tensor], Step] = pair[1]
         self.num_nodes, self.num_leaves = policy.num_simulations + 1, policy.num_leaves
@@ -184,6 +215,10 @@ class TorchModel:
         found = self._ask_root(observation)
         if not isinstance(found, Root):
             raise ShapeError(f"root() gives a {type(found).__name__}; needs search.Root(embedding, ...)")
+        if not isinstance(found.value, Tensor) or found.value.ndim not in (1, 2) or not len(found.value):
+            raise ShapeError(
+                f"root() gives value {described(found.value)}; needs a tensor [B] or [B, P], B from 1"
+            )
         self.num_trees = len(found.value)
         if isinstance(found.prior_logits, SquashedGaussian):
             self._draw_noise(rngs, found.prior_logits.mean)
@@ -196,8 +231,12 @@ class TorchModel:
         self.sampled_actions = None if drawn.actions is None else drawn.actions.cpu().numpy().copy()
         mask = both(found.legal, drawn.legal)
         if legal is not None:
-            given = torch.as_tensor(np.asarray(legal), device=found.value.device)
-            mask = both(given, mask) if given.dtype == torch.bool else given
+            given, shape = np.asarray(legal), tuple(drawn.logits.shape)
+            if given.dtype != np.bool_ or given.shape != shape:
+                raise ShapeError(
+                    f"legal has shape {given.shape} and dtype {given.dtype}; needs {shape} and bool"
+                )
+            mask = both(torch.as_tensor(given, device=found.value.device), mask)
         numbers = Numbers(drawn.logits, mask, found.value, 0.0, 1.0, found.to_play)
         assert self._roots is not None
         self.roots = self._roots.send(numbers)
@@ -259,13 +298,21 @@ class TorchModel:
             if self._noise is None:
                 raise ShapeError("step() gives a distribution where root() gave none")
             prior = prior.propose(self._noise[rows])
+        if not isinstance(prior, Proposal):
+            raise ShapeError(
+                f"prior_logits is {described(prior)}; needs a tensor, a SquashedGaussian or a Proposal"
+            )
         return merge_draws(prior)
 
     def _draw_noise(self, rngs: Sequence[np.random.Generator] | None, mean: Tensor) -> None:
         """Draw what the actions of every node will be made of, one generator a tree."""
         if rngs is None:
             raise ShapeError("the model gives a distribution to draw actions from; give a seed")
+        if not isinstance(mean, Tensor) or mean.ndim != 2:
+            raise ShapeError(f"a SquashedGaussian's mean is {described(mean)}; needs a tensor [R, D]")
         size = (self.num_nodes, self.num_samples, mean.shape[1])
+        what = f"drawing {size[1]} actions of {size[2]} numbers at {size[0]} nodes of {self.num_trees} trees"
+        require_memory(8 * self.num_trees * math.prod(size), what)
         noise = np.zeros((self.num_nodes * self.num_trees + 1, *size[1:]), np.float32)
         by_node = noise[:-1].reshape(self.num_nodes, self.num_trees, *size[1:])
         for b in range(self.num_trees):
@@ -287,6 +334,11 @@ class TorchModel:
     def _plant(self, name: str, kept: NodeRows | None, template: Any) -> NodeRows:
         """Write the roots' rows, into the old buffers where they fit."""
         size = self.num_trees * self.num_nodes + 1
+        for leaf in leaves_of(template):
+            if leaf.ndim == 0 or len(leaf) != self.num_trees:
+                raise ShapeError(
+                    f"root() gives {name} {described(leaf)}; needs {self.num_trees} rows, as its value has"
+                )
         if kept is None or not kept.fits(template, size):
             kept = NodeRows(name, template, size, self.num_trees * self.num_leaves)
         kept.plant(template)

@@ -5,6 +5,7 @@ the device, `Outlet` brings numbers back, each in one transfer a simulation.
 """
 
 import math
+import numbers
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,9 +14,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from zelkova.errors import ShapeError
+from zelkova.errors import ShapeError, require_memory
 from zelkova.search.kernels.native import F32, I32, bind, kernel
 from zelkova.search.model import Evaluation
+
+NOBODY = np.int32(-9)  # for a mover that is no whole number; the search refuses it
+MOST_PLAYERS = np.float32(1e6)
+
+
+def described(given: Any) -> str:
+    """Say what was given in place of a tensor that fits."""
+    if isinstance(given, Tensor):
+        return f"of shape {tuple(given.shape)} and dtype {given.dtype}"
+    return f"a {type(given).__name__}"
 
 
 class Numbers(NamedTuple):
@@ -69,7 +80,9 @@ def take_rows(
                 n += 1
         count[r] = n
         if has_movers:
-            to_play[r] = np.int32(movers[r])
+            mover = movers[r]
+            is_whole = np.abs(mover) < MOST_PLAYERS and mover == np.floor(mover)
+            to_play[r] = np.int32(mover) if is_whole else NOBODY
 
 
 @kernel
@@ -106,6 +119,37 @@ def leaves_of(embedding: Any) -> list[Tensor]:
     raise ShapeError(f"the embedding holds a {kind}; give tensors, or tuples, lists and dicts of tensors")
 
 
+def leaves_like(name: str, template: Any, embedding: Any) -> list[Tensor]:
+    """List the tensors of an embedding in the order of those of another.
+
+    Raises:
+        ShapeError: it is nested otherwise.
+    """
+    if isinstance(template, Tensor) and isinstance(embedding, Tensor):
+        return [embedding]
+    pairs: list[tuple[Any, Any]] = []
+    is_same = not isinstance(template, Tensor) and isinstance(embedding, type(template))
+    if is_same and isinstance(template, dict):
+        is_same = template.keys() == embedding.keys()
+        pairs = [(part, embedding[key]) for key, part in template.items()] if is_same else []
+    elif is_same:
+        is_same = len(template) == len(embedding)
+        pairs = list(zip(template, embedding, strict=True)) if is_same else []
+    if not is_same:
+        raise ShapeError(
+            f"step() gives {name} as {nesting(embedding)}; after root() it needs {nesting(template)}"
+        )
+    return [leaf for pair in pairs for leaf in leaves_like(name, *pair)]
+
+
+def nesting(embedding: Any) -> str:
+    """Say what one level of an embedding is."""
+    kind = type(embedding).__name__
+    if isinstance(embedding, dict):
+        return f"a {kind} of {list(embedding)}"
+    return f"a {kind} of {len(embedding)}" if isinstance(embedding, tuple | list) else f"a {kind}"
+
+
 def rebuild(template: Any, leaves: Iterator[Tensor]) -> Any:
     """Put tensors into the shape of an embedding."""
     if isinstance(template, Tensor):
@@ -133,6 +177,9 @@ class RowBuffer:
     def __init__(self, leaf: Tensor, size: int, num_rows: int) -> None:
         self.shape, self.dtype = leaf.shape[1:], leaf.dtype
         self.step_shape = torch.Size((num_rows, *self.shape))
+        if leaf.device.type == "cpu":
+            what = f"keeping {size} embeddings of shape {tuple(self.shape)}, one for each node of each tree,"
+            require_memory(size * math.prod(self.shape) * leaf.element_size(), what)
         self.tensor = torch.zeros((size, *self.shape), dtype=leaf.dtype, device=leaf.device)
         self.is_here = leaf.device.type == "cpu" and leaf.dtype == torch.float32 and self.tensor.numel() > 0
         if self.is_here:
@@ -195,17 +242,17 @@ class NodeRows:
         """Put an embedding into the rows.
 
         Raises:
-            ShapeError: it has other tensors than the roots' embedding.
+            ShapeError: it is not like the roots' embedding.
         """
-        leaves = [embedding] if isinstance(embedding, Tensor) else leaves_of(embedding)
-        if len(leaves) != len(self.buffers):
-            raise ShapeError(
-                f"step() gives {self.name} of {len(leaves)} tensors; root() of {len(self.buffers)}"
-            )
+        leaves = leaves_like(self.name, self.template, embedding)
         for buffer, leaf in zip(self.buffers, leaves, strict=True):
             if leaf.shape != buffer.step_shape:
                 given, wanted = tuple(leaf.shape), tuple(buffer.step_shape)
                 raise ShapeError(f"step() gives {self.name} of shape {given}; after root() it needs {wanted}")
+            if leaf.dtype != buffer.dtype and not torch.can_cast(leaf.dtype, buffer.dtype):
+                raise ShapeError(
+                    f"step() gives {self.name} of dtype {leaf.dtype}; after root() it needs {buffer.dtype}"
+                )
             buffer.write(index, leaf)
 
 
@@ -268,9 +315,12 @@ class Outlet:
         """Copy one output into its place.
 
         Raises:
-            ShapeError: it has another shape, or a mask is not of bool.
+            ShapeError: it is no tensor of real numbers, or has another shape.
         """
         slot = self.slots[name]
+        if not isinstance(tensor, Tensor) or tensor.is_complex() or tensor.layout != torch.strided:
+            shape = tuple(slot.shape)
+            raise ShapeError(f"{name} is {described(tensor)}; needs a dense tensor of real numbers {shape}")
         if tensor.shape != slot.shape:
             slot = self.columns.get(name, slot)
             if tensor.shape != slot.shape:
@@ -278,6 +328,21 @@ class Outlet:
                     f"{name} has shape {tuple(tensor.shape)}; needs {tuple(self.slots[name].shape)}"
                 )
         slot.copy_(tensor)
+
+    def fill(self, name: str, given: Tensor | float) -> None:
+        """Write one number for all rows, where no tensor was given.
+
+        Raises:
+            ShapeError: it is neither a number nor a tensor; movers are whole numbers.
+        """
+        if isinstance(given, Tensor):
+            return
+        kinds = numbers.Integral if name == "to_play" else numbers.Real
+        if not isinstance(given, kinds) or (name == "to_play" and abs(given) >= MOST_PLAYERS):
+            what = "a whole number" if name == "to_play" else "a number"
+            shape = tuple(self.slots[name].shape)
+            raise ShapeError(f"{name} = {given!r:.100}; needs {what} for all rows, or a tensor {shape}")
+        getattr(self.evaluation, name).fill(given)
 
     def send(self, found: Numbers) -> Evaluation:
         """Bring an answer to the search.
@@ -290,8 +355,10 @@ class Outlet:
         self.put("prior_logits", logits)
         self.put("value", value)
         if legal is not None:
-            if legal.dtype != torch.bool:
-                raise ShapeError(f"legal has dtype {legal.dtype}; needs torch.bool, True where legal")
+            if not isinstance(legal, Tensor) or legal.dtype != torch.bool:
+                raise ShapeError(
+                    f"legal is {described(legal)}; needs a tensor of torch.bool, True where legal"
+                )
             self.put("legal", legal)
         for name, given in (("reward", reward), ("discount", discount), ("to_play", to_play)):
             if isinstance(given, Tensor):
@@ -300,11 +367,8 @@ class Outlet:
             self.host.copy_(self.packed, non_blocking=self.is_cuda)
             if self.is_cuda:
                 torch.cuda.current_stream(self.packed.device).synchronize()
-        if not isinstance(reward, Tensor):
-            self.evaluation.reward.fill(reward)
-        if not isinstance(discount, Tensor):
-            self.evaluation.discount.fill(discount)
-        if not isinstance(to_play, Tensor):
-            self.evaluation.to_play.fill(to_play)
+        self.fill("reward", reward)
+        self.fill("discount", discount)
+        self.fill("to_play", to_play)
         self._take(*self._rows, legal is not None, has_movers, *self._out)
         return self.evaluation

@@ -9,19 +9,24 @@ Source: MCTS-Solver (Winands, Bjornsson and Saito 2008), with vectors as in max^
 import numpy as np
 
 from zelkova.search.kernels.native import inlined
-from zelkova.search.kernels.tree import EXACT, OPEN, UNPROVEN, Forest, proven_q
+from zelkova.search.kernels.tree import EXACT, OK, OPEN, OUT_OF_RANGE, UNPROVEN, Forest, proven_q
 
 SLACK = np.float32(1e-6)
+RANGE_SLACK = np.float32(1e-4)  # by which rounding may carry an exact return out of the range
 
 
 @inlined
-def prove_upwards(t: Forest, b: int, leaf: int) -> None:
+def prove_upwards(t: Forest, b: int, leaf: int) -> int:
     """Carry what is proven at a leaf as far towards the root as it settles the nodes above.
 
     Args:
         t, b: the tree; nothing changes where the leaf is not proven.
         leaf: a node that was just backed up.
+    Returns:
+        OK, or OUT_OF_RANGE: an exact return is better or worse than the range knows, so that a win would not
+        be the best there is.
     """
+    s = t.settings[0]
     node = leaf
     while node > 0 and t.nodes[b, node]["proven"] != UNPROVEN:
         parent = int(t.nodes[b, node]["parent"])
@@ -31,7 +36,9 @@ def prove_upwards(t: Forest, b: int, leaf: int) -> None:
             break
         kid = t.kids[b, int(above["kids"]) + int(t.nodes[b, node]["parent_kid"])]
         kid["q"] = proven_q(t, b, node, mover)
-        if t.nodes[b, node]["proven"] == EXACT and kid["q"] >= t.settings[0]["high"] - SLACK:
+        if kid["q"] > s["high"] + RANGE_SLACK or kid["q"] < s["low"] - RANGE_SLACK:
+            return OUT_OF_RANGE
+        if t.nodes[b, node]["proven"] == EXACT and kid["q"] >= s["high"] - SLACK:
             take_best(t, b, parent, kid["q"])
         elif has_proven_children(t, b, parent):
             best = np.float32(-np.inf)
@@ -42,6 +49,7 @@ def prove_upwards(t: Forest, b: int, leaf: int) -> None:
         else:
             break
         node = parent
+    return OK
 
 
 @inlined
