@@ -37,12 +37,8 @@ Params = dict[str, Any]
 Record = dict[str, Any]
 Measure = Callable[[float], float]  # seconds to measure for -> rate
 
-PEERS = {
-    "rules": ("open_spiel", "pgx"),
-    "search": ("gumbel_mcts", "mctx", "lightzero"),
-    "selfplay": (),
-    "network": (),
-}
+TREES = ("gumbel_mcts", "mctx", "lightzero")
+PEERS = {"rules": ("open_spiel", "pgx"), "search": TREES, "selfplay": (), "network": ()}
 PATIENCE = 600.0  # seconds that a peer may take for one answer, compilation included
 PLAYOUT_BATCH = 256  # games of one call
 UCT_GAME, UCT_SIMULATIONS, UCT_BATCH = "connect_four", 1000, 16

@@ -20,7 +20,7 @@ from zelkova.search.kernels.simulate import (
     plant_roots,
     select_leaves,
     settle_leaves,
-)
+)  # fmt: skip
 from zelkova.search.kernels.tree import BAD_NOISE, CHANCE
 from zelkova.search.memory import Sizes, new_forest
 from zelkova.search.model import (
@@ -33,7 +33,7 @@ from zelkova.search.model import (
     blank_result,
     check_array,
     check_evaluation,
-)
+)  # fmt: skip
 from zelkova.search.rules.gumbel import halving_table
 
 
