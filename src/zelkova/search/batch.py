@@ -246,7 +246,7 @@ class BatchSearch:
         Raises:
             SearchError: no roots were set, or rows of the last selection have not been expanded.
         """
-        self._require_rest("result_so_far()")
+        self.require_rest("result_so_far()")
         return self._read()
 
     def extend(self, num_simulations: int) -> None:
@@ -258,7 +258,7 @@ class BatchSearch:
             ConfigError: there is no room for so many.
             SearchError: Gumbel roots, whose schedule is settled; or the trees are not at rest.
         """
-        self._require_rest("extend()")
+        self.require_rest("extend()")
         if self.config.policy == "gumbel":
             raise SearchError("extend() of a Gumbel root: its schedule is settled; next: set_roots()")
         self._set_budget(num_simulations)
@@ -282,7 +282,7 @@ class BatchSearch:
                 noise, or the trees are not at rest.
             ShapeError: noise has another shape or dtype.
         """
-        self._require_rest("keep()")
+        self.require_rest("keep()")
         forest = self.forest
         if self.config.policy == "gumbel":
             raise SearchError("keep() of a Gumbel search: its roots start without visits; next: set_roots()")
@@ -306,12 +306,17 @@ class BatchSearch:
 
     def _pause_at(self, num_simulations: int) -> None:
         """Let the searches stop for now when each tree has had so many simulations."""
-        self._require_rest("a pause")
+        self.require_rest("a pause")
         self.forest.settings["num_simulations"] = min(num_simulations, self.num_simulations)
         left = self.forest.heads["done"] < self.forest.settings["num_simulations"]
         self._left = int(np.count_nonzero(left))
 
-    def _require_rest(self, call: str) -> None:
+    def require_rest(self, call: str) -> None:
+        """Refuse a call that reads or changes trees which hold nothing, or wait for an evaluation.
+
+        Raises:
+            SearchError: names the call.
+        """
         if not self._has_roots:
             raise SearchError(f"{call} before set_roots(): give the trees their roots first")
         if self._is_waiting:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import ConfigError
+from zelkova.errors import ConfigError, SearchError
 from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.native import F32, F64, inlined, kernel
 from zelkova.search.kernels.tree import Records
@@ -46,9 +46,13 @@ def evaluate_by_variance(
             have it; False: it is none, and a leaf's value is r + gamma v.
     Raises:
         ConfigError: beta or discount is out of range.
+        SearchError: the trees hold nothing or wait for an evaluation; or beta is so large that exp(beta q)
+            is beyond float64.
     """
-    if not (np.isfinite(beta) and beta >= 0 and 0 <= discount <= 1):
+    is_known = all(isinstance(number, int | float | np.number) for number in (beta, discount))
+    if not (is_known and np.isfinite(beta) and beta >= 0 and 0 <= discount <= 1):
         raise ConfigError(f"beta = {beta}, discount = {discount}; allowed: beta from 0, discount from 0 to 1")
+    search.require_rest("evaluate_by_variance()")
     trees, most, players = search.num_trees, search.max_actions, search.num_players
     nodes = search.forest.nodes.shape[1]
     answer = VarianceAnswer(
@@ -63,6 +67,8 @@ def evaluate_by_variance(
         forest.heads, forest.nodes, forest.kids, forest.raw, forest.rewards, mean, variance, float(beta),
         open_variance, *answer,
     )  # fmt: skip
+    if not (np.isfinite(answer.action_weights).all() and np.isfinite(answer.value).all()):
+        raise SearchError(f"beta = {beta}: exp(beta q) of this tree is beyond float64; next: a smaller beta")
     return answer
 
 

@@ -5,6 +5,7 @@ from html import escape
 
 import numpy as np
 
+from zelkova.errors import SearchError
 from zelkova.search.batch import BatchSearch
 from zelkova.search.model import Model
 from zelkova.search.rules.puct import first_play_value, puct_range, running_mean_q
@@ -133,6 +134,8 @@ def explain(
     """
     is_gumbel = search.config.policy == "gumbel"
     found = search.result_so_far()
+    if not 0 <= tree < search.num_trees:
+        raise SearchError(f"tree = {tree}; allowed: 0 to {search.num_trees - 1}")
     phases = replay_halving(search, model, tree) if is_gumbel and model is not None else None
     weights = found.action_weights[tree, : int(found.count[tree])]
     reasons = _gumbel_reasons(search, tree, weights) if is_gumbel else _puct_reasons(search, tree, weights)
