@@ -9,7 +9,10 @@ import torch
 from zelkova import search
 from zelkova.errors import ConfigError, SearchError, ShapeError
 from zelkova.search import Gumbel, Plan, Puct, Regularised, Root, SearchConfig, SquashedGaussian, Step
+from zelkova.search.mvc import evaluate_by_variance
 from zelkova.search.planning import Streams, root_noise
+from zelkova.search.view import TreeView, explain
+from zelkova.search.view.branches import read_priors
 
 POSITION = torch.zeros(2, 4)
 
@@ -287,3 +290,26 @@ def test_a_searcher_goes_on_after_an_error(error: Any) -> None:
     found = searcher.plan(POSITION, seed=0)
     assert np.array_equal(found.visit_counts, searcher.plan(POSITION, seed=0).visit_counts)
     assert found.visit_counts.sum() == 48
+
+
+def test_trees_that_hold_nothing_are_not_read() -> None:
+    """The evaluator once walked memory that no search had written."""
+    blank = search.BatchSearch(SearchConfig(), 2, 3, 1)
+    for read in (lambda: evaluate_by_variance(blank, 0.25), lambda: TreeView(blank), lambda: explain(blank)):
+        with pytest.raises(SearchError, match="set_roots"):
+            read()
+    tree = answer(Puct(8)).tree
+    for number in (-1, 2):
+        with pytest.raises(SearchError, match="0 to 1"):
+            TreeView(tree, number)
+        with pytest.raises(SearchError, match="0 to 1"):
+            explain(tree, number)
+    for beta in (1e308, "a"):
+        with pytest.raises((ConfigError, SearchError), match="beta"):
+            evaluate_by_variance(tree, beta)  # type: ignore[arg-type]
+
+
+def test_priors_of_a_root_with_a_rule_of_its_own() -> None:
+    logits = torch.tensor([[1.0, 0.0, -1.0]] * 2)
+    tree = answer(Regularised(12, interior="puct"), {"prior_logits": logits}).tree
+    assert np.allclose(read_priors(tree), logits[0].softmax(0).numpy(), atol=1e-6)

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from zelkova.errors import ConfigError
+from zelkova.errors import ConfigError, GameError
 from zelkova.games.game import Game
 from zelkova.games.native import NativeRule
 from zelkova.search.classic import (
@@ -63,8 +63,14 @@ def rules_for(game: Game, evaluate: Evaluate | None = None) -> Rules:
         game: whose rules they are.
         evaluate: judges positions in place of the game's own function.
     Raises:
-        GameError: evaluate, or a rule, can't be compiled.
+        GameError: the game has chance; or evaluate, or a rule, can't be compiled.
     """
+    if game.has_chance:
+        raise GameError(
+            f"{game.name} has chance, which max^n, paranoid, alphabeta and minimax don't know; next: uct:1000"
+        )
+    if evaluate is not None and not callable(evaluate):
+        raise GameError(f"evaluate = {evaluate!r}; allowed: a function (state, out)")
     native = game.native
     if evaluate is not None:
         judge = NativeRule("evaluate", evaluate, numba.from_dtype(game.state_dtype), cache=False)

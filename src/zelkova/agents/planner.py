@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -32,6 +33,7 @@ from zelkova.search.model import SearchResult
 from zelkova.search.view.branches import Branch, find_child, read_branches
 
 NODE_BYTES = 160  # of a tree's node with its kids, at least
+MOST = {"num_leaves": 65_536, "num_lines": 10_000, "line_length": 10_000}
 ROOM = 4  # a tree's room in searches of num_simulations, where it is not told
 
 Ending = Literal["budget", "time", "stop", "full"]
@@ -56,9 +58,9 @@ class PlannerConfig:
     def __post_init__(self) -> None:
         least = {"room": 0, "num_leaves": 1, "cache": 0, "num_lines": 0, "line_length": 1}
         for name, low in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < low:
-                raise ConfigError(f"planner.{name} = {value!r}; allowed: a whole number, {low} or more")
+            value, high = getattr(self, name), MOST.get(name, 2**62)
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise ConfigError(f"planner.{name} = {value!r}; allowed: a whole number from {low} to {high}")
         if self.budget not in ("simulations", "total_visits"):
             raise ConfigError(f"planner.budget = {self.budget!r}; allowed: simulations, total_visits")
 
@@ -212,10 +214,10 @@ class Planner:
             SearchError: the game is over, or nature moves.
             ConfigError: a budget is out of range.
         """
-        if simulations is not None and simulations < 1:
-            raise ConfigError(f"think(simulations={simulations}); allowed: 1 or more")
-        if seconds is not None and not seconds >= 0:
-            raise ConfigError(f"think(seconds={seconds}); allowed: 0 or more")
+        if simulations is not None and (not _is_number(simulations, Integral) or simulations < 1):
+            raise ConfigError(f"think(simulations={simulations!r}); allowed: a whole number, 1 or more")
+        if seconds is not None and (not _is_number(seconds, Real) or not seconds >= 0):
+            raise ConfigError(f"think(seconds={seconds!r}); allowed: a number, 0 or more")
         start = time.monotonic()
         with self._alone():
             self._is_stopped.clear()
@@ -381,6 +383,10 @@ class Planner:
                 Line(tuple(_actions(branch)), branch.visits, branch.value) for branch in tree.children
             )
         return Answer(int(result.action[0]), result, simulations, ended, lines)
+
+
+def _is_number(given: object, kind: type) -> bool:
+    return isinstance(given, kind) and not isinstance(given, bool)
 
 
 def _actions(branch: Branch) -> Iterator[int]:

@@ -267,6 +267,8 @@ class Position:
             NotationError: the text is no move.
             IllegalActionError: the move is not legal here.
         """
+        if not isinstance(move, str | int | np.integer) or isinstance(move, bool):
+            raise IllegalActionError(f"move {move!r}; allowed: an action's number, or its text\n{self}")
         action = self.text_to_action(move) if isinstance(move, str) else int(move)
         if self.is_chance:
             self._refuse_impossible(action)

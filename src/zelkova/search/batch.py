@@ -324,13 +324,7 @@ class BatchSearch:
         self._left = int(np.count_nonzero(left))
 
     def require_rest(self, call: str) -> None:
-        """Refuse a call while there are no roots or rows wait for an evaluation.
-
-        Args:
-            call: what was called, for the message.
-        Raises:
-            SearchError: so it is.
-        """
+        """Refuse, by a SearchError that names the call, trees that hold nothing or wait for an answer."""
         if not self._has_roots:
             raise SearchError(f"{call} before set_roots(): give the trees their roots first")
         if self._is_waiting:

@@ -46,9 +46,10 @@ def evaluate_by_variance(
             have it; False: it is none, and a leaf's value is r + gamma v.
     Raises:
         ConfigError: beta or discount is out of range.
-        SearchError: there are no trees at rest, or no action to weigh.
+        SearchError: there are no trees at rest, or no action to weigh; or exp(beta q) is beyond float64.
     """
-    if not (np.isfinite(beta) and beta >= 0 and 0 <= discount <= 1):
+    is_known = all(isinstance(number, int | float | np.number) for number in (beta, discount))
+    if not (is_known and np.isfinite(beta) and beta >= 0 and 0 <= discount <= 1):
         raise ConfigError(f"beta = {beta}, discount = {discount}; allowed: beta from 0, discount from 0 to 1")
     search.require_rest("evaluate_by_variance()")
     if not counts_unexpanded and (search.forest.nodes["visits"][:, 0] < 2).any():
@@ -70,6 +71,8 @@ def evaluate_by_variance(
         forest.heads, forest.nodes, forest.kids, forest.raw, forest.rewards, mean, variance, float(beta),
         open_variance, *answer,
     )  # fmt: skip
+    if not (np.isfinite(answer.action_weights).all() and np.isfinite(answer.value).all()):
+        raise SearchError(f"beta = {beta}: exp(beta q) of this tree is beyond float64; next: a smaller beta")
     return answer
 
 

@@ -65,14 +65,17 @@ def look_up(frames: Frames, table: Table, terms: Terms, ply: Any, remaining: Any
 
 
 @inlined
-def judge(calls: Calls, frames: Frames, terms: Terms, ply: Any, address: Any) -> None:
-    """Write what a leaf is worth, held to the range of returns."""
+def judge(calls: Calls, frames: Frames, terms: Terms, ply: Any, address: Any) -> Any:
+    """Write what a leaf is worth, held to the range of returns; give whether it is numbers."""
     for player in range(frames.best.shape[1]):
         frames.best[ply, player] = terms.even
     calls.evaluate(address, frames.best[ply])
+    is_number = True
     for player in range(frames.best.shape[1]):
+        is_number = is_number and not np.isnan(frames.best[ply, player])
         frames.best[ply, player] = min(max(frames.best[ply, player], terms.low), terms.high)
     frames.settled[ply] = False
+    return is_number
 
 
 @inlined
@@ -85,8 +88,7 @@ def open_node(calls: Calls, frames: Frames, table: Table, terms: Terms, ply: Any
         frames.settled[ply] = True
         return KNOWN
     if ply == depth:
-        judge(calls, frames, terms, ply, address)
-        return KNOWN
+        return KNOWN if judge(calls, frames, terms, ply, address) else BROKEN
     if len(table.words) > 0:
         frames.keys[ply] = calls.position_hash(address) if terms.has_hash else hash_row(frames.states, ply)
         if look_up(frames, table, terms, ply, depth - ply):
@@ -261,7 +263,7 @@ def search_rows(
         visited: int64[n], written: positions visited.
         settled: bool[n], written: does the answer rest on endings alone.
         lines: int32[n, D], written: best line, -1 after its end.
-    Returns: 0, or -1 - row where a position has no legal action.
+    Returns: 0, or -1 - row where a position has no legal action, or evaluate writes NaN.
     """
     for row in range(len(states)):
         for word in range(states.shape[1]):

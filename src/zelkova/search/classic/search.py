@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import GameError, require_memory
+from zelkova.errors import ConfigError, GameError, require_memory
 from zelkova.search.classic.calls import Rules
 from zelkova.search.classic.config import ClassicConfig
 from zelkova.search.classic.deepening import search_rows
@@ -43,6 +43,8 @@ class ClassicSearch:
         Raises:
             ConfigError: the memory doesn't fit into this machine.
         """
+        if threads < 1:
+            raise ConfigError(f"threads = {threads}; allowed: 1 or more")
         what = f"{config.reading} with a table of {config.table_size} entries on {threads} threads"
         require_memory(threads * memory_bytes(rules, config), what)
         self.rules = rules
@@ -60,7 +62,7 @@ class ClassicSearch:
             states: [n, words], none of them an ending.
         Raises:
             ShapeError: states have another width.
-            GameError: a position is an ending, or has no legal action.
+            GameError: a position is an ending, or below it one has no legal action or NaN as its evaluation.
         """
         self.rules.check_states(states)
         count = len(states)
@@ -109,8 +111,8 @@ class ClassicSearch:
         )
         if status < 0:
             raise GameError(
-                f"{self.rules.name}: row {part.start - 1 - status} is an ending, or legal_actions gives none"
-                " at a position below it; next: search before the end, and check a game of your own"
+                f"{self.rules.name}: row {part.start - 1 - status} is an ending, or below it legal_actions"
+                " gives none or evaluate writes NaN; next: search before the end, or mend a game of your own"
             )
 
     def _terms(self, thread: int, table: Table, rows: int) -> Terms:

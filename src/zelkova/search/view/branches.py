@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.errors import SearchError
 from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.native import F32
 from zelkova.search.kernels.tree import CHANCE, DENSE, GUMBEL, PUCT
@@ -29,7 +30,12 @@ def read_branches(search: BatchSearch, widths: Sequence[int], tree: int = 0) -> 
         search: with nothing waiting for an evaluation.
         widths: children that are read of a node, a number for each level; its length is the depth.
         tree: which of the batch.
+    Raises:
+        SearchError: the trees hold nothing or wait for an evaluation; or there is no such tree.
     """
+    search.require_rest("read_branches()")
+    if not 0 <= tree < search.num_trees:
+        raise SearchError(f"tree = {tree}; allowed: 0 to {search.num_trees - 1}")
     forest = search.forest
     visits = int(forest.nodes[tree, 0]["visits"])
     value = (forest.sums[tree, 0] / max(visits, 1)).astype(np.float32)

@@ -5,6 +5,7 @@ from html import escape
 
 import numpy as np
 
+from zelkova.errors import SearchError
 from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.tree import UNPROVEN
 from zelkova.search.model import Model
@@ -145,6 +146,8 @@ def explain(
     policy = search.config.policy
     is_gumbel = policy == "gumbel"
     found = search.result_so_far()
+    if not 0 <= tree < search.num_trees:
+        raise SearchError(f"tree = {tree}; allowed: 0 to {search.num_trees - 1}")
     is_proven = bool(search.forest.nodes[tree, 0]["proven"] != UNPROVEN)
     phases = replay_halving(search, model, tree) if is_gumbel and model is not None else None
     weights = found.action_weights[tree, : int(found.count[tree])]
