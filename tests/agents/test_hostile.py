@@ -32,13 +32,13 @@ def test_moves_of_wrong_kinds(move: Any) -> None:
     thinking = planner("tic_tac_toe")
     with pytest.raises(IllegalActionError):
         thinking.play(move)
-    thinking.play(np.int64(4))
+    thinking.play(np.int64(4))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("option", ["num_leaves", "num_lines", "line_length"])
 def test_sizes_beyond_sense(option: str) -> None:
     with pytest.raises(ConfigError, match=option):
-        PlannerConfig(**{option: 10**12})
+        PlannerConfig(**{option: 10**12})  # type: ignore[arg-type]
 
 
 def test_classic_searches_know_no_chance() -> None:
