@@ -33,7 +33,7 @@ from zelkova.search.model import SearchResult
 from zelkova.search.view.branches import Branch, find_child, read_branches
 
 NODE_BYTES = 160  # of a tree's node with its kids, at least
-MOST = {"num_leaves": 65_536, "num_lines": 10_000, "line_length": 10_000}
+MOST = {"num_leaves": 65_536, "num_lines": 1_000_000, "line_length": 10_000}
 ROOM = 4  # a tree's room in searches of num_simulations, where it is not told
 
 Ending = Literal["budget", "time", "stop", "full"]
