@@ -95,7 +95,7 @@ def test_tic_tac_toe_is_a_draw_and_a_bad_reply_to_the_corner_loses() -> None:
 
 def test_too_many_positions_are_an_error_never_an_answer() -> None:
     game = games.load("connect_four")
-    with pytest.raises(ConfigError, match="more than 10000 positions"):
+    with pytest.raises(ConfigError, match="more than 10,000 positions"):
         MinimaxAgent(game, most_positions=10_000).solve(game.position().state)
     with pytest.raises(ConfigError, match="allowed: one position"):
         MinimaxAgent(game, most_positions=0).solve(game.position().state)
