@@ -105,7 +105,7 @@ def test_the_bound_is_exact() -> None:
     game = games.load("tic_tac_toe")
     needed = MinimaxAgent(game).solve(game.position().state).positions
     assert MinimaxAgent(game, most_positions=needed).solve(game.position().state).positions == needed
-    with pytest.raises(ConfigError, match=f"more than {needed - 1} positions"):
+    with pytest.raises(ConfigError, match=f"more than {needed - 1:,} positions"):
         MinimaxAgent(game, most_positions=needed - 1).solve(game.position().state)
 
 
