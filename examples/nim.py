@@ -82,7 +82,7 @@ def text_to_action(game, state, text):
     heap, number = ord(text[:1] or " ") - ord("a"), text[1:]
     if 0 <= heap < len(HEAPS) and number.isascii() and number.isdigit() and 1 <= int(number) <= LARGEST:
         return heap * LARGEST + int(number) - 1
-    raise NotationError(f"`{text}` is no move; allowed: heap letter and number of matches, such as b3")
+    raise NotationError(f"`{text}` names no matches; allowed: heap letter and number, such as b3")
 
 
 def draw_text(game, state, *, colour, unicode):

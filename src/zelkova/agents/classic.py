@@ -211,7 +211,7 @@ def make_classic(text: str, game: Game, *, threads: int = 1) -> ClassicAgent | M
         )
     if match[1] == "alphabeta" and game.num_players != 2:
         raise ConfigError(
-            f"player `{text}`: {game.name} has {game.num_players} players, alphabeta takes two;"
+            f"player `{text}`: alphabeta takes two players, {game.name} has {game.num_players};"
             f" next: paranoid:{match[2]} or maxn:{match[2]}"
         )
     return ClassicAgent(game, ClassicConfig(_READINGS[match[1]], depth=int(match[2])), threads=threads)

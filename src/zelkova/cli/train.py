@@ -221,7 +221,8 @@ def spend(run: "Run", limits: "Limits") -> None:
                     for name, value in metrics.items()
                     if name.startswith("eval/score_")
                 )
-                progress.say(f"round {metrics['round']:.0f}: {scores}; Elo {metrics['eval/elo']:.0f}")
+                mean = f"; mean return {metrics['eval/return']:.4g}" if "eval/return" in metrics else ""
+                progress.say(f"round {metrics['round']:.0f}: {scores}; Elo {metrics['eval/elo']:.0f}{mean}")
             figures = {word: metrics[name] for name, word in SHOWN.items() if name in metrics}
             progress.update(done, {"round": metrics["round"], **figures})
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Shares = tuple[float | None, ...]
 
-MOST_LINES = 100_000  # more than any game has moves
+MOST_LINES = 10_000  # all that a planner gives; more than most games have moves
 MOST_THEN = 12  # moves that are read of the search's own tree after a candidate
 
 

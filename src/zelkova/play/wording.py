@@ -66,7 +66,8 @@ def show_ending(position: Position, seats: frozenset[int]) -> str:
     """Say how the game ended."""
     returns = [float(value) for value in position.returns]
     if len(returns) == 1:
-        return f"the game is over: return {returns[0]:g}"
+        low, high = position.game.return_range
+        return f"the game is over: return {returns[0]:g}, of {low:g} to {high:g}"
     winners = [seat for seat, value in enumerate(returns) if value == max(returns)]
     if len(winners) == len(returns):
         return "the game is over: a draw"

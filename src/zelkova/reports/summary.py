@@ -34,7 +34,10 @@ def show_size(run: Run) -> str:
 
 
 def show_strength(run: Run) -> list[str]:
-    """Say how strength went, a line for each opponent and one for Elo: first and last figure."""
+    """Say how strength went, a line for each opponent and one for Elo, first and last figure.
+
+    In a game for one player there is a line for the mean return too.
+    """
     lines = []
     for name in run.names():
         values = [value for _, value in run.series(name)]
@@ -44,6 +47,8 @@ def show_strength(run: Run) -> list[str]:
             low, high = (run.series(f"eval/elo_{end}") for end in ("low", "high"))
             between = f" ({low[-1][1]:.0f} to {high[-1][1]:.0f})" if low and high else ""
             lines.append(f"Elo: {_from_to(values, 1.0, '', '.0f')}{between}")
+        elif name == "eval/return":
+            lines.append(f"mean return: {_from_to(values, 1.0, '', '.4g')}")
     return lines
 
 

@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 NEEDS_TORCH = ("Proposal", "Root", "SquashedGaussian", "Step", "TorchModel", "two_player_value")
 
 
+def __dir__() -> list[str]:
+    """List all names, those that need PyTorch too."""
+    return sorted({*globals(), *NEEDS_TORCH})
+
+
 def __getattr__(name: str) -> Any:
     """Import what needs PyTorch when it is first asked for."""
     if name in NEEDS_TORCH:

@@ -95,7 +95,7 @@ def test_tic_tac_toe_is_a_draw_and_a_bad_reply_to_the_corner_loses() -> None:
 
 def test_too_many_positions_are_an_error_never_an_answer() -> None:
     game = games.load("connect_four")
-    with pytest.raises(ConfigError, match="more than 10000 positions"):
+    with pytest.raises(ConfigError, match="more than 10,000 positions"):
         MinimaxAgent(game, most_positions=10_000).solve(game.position().state)
     with pytest.raises(ConfigError, match="allowed: one position"):
         MinimaxAgent(game, most_positions=0).solve(game.position().state)
@@ -105,7 +105,7 @@ def test_the_bound_is_exact() -> None:
     game = games.load("tic_tac_toe")
     needed = MinimaxAgent(game).solve(game.position().state).positions
     assert MinimaxAgent(game, most_positions=needed).solve(game.position().state).positions == needed
-    with pytest.raises(ConfigError, match=f"more than {needed - 1} positions"):
+    with pytest.raises(ConfigError, match=f"more than {needed - 1:,} positions"):
         MinimaxAgent(game, most_positions=needed - 1).solve(game.position().state)
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from zelkova.errors import SearchError
+from zelkova.errors import ConfigError, SearchError
 from zelkova.search import BatchSearch, SearchConfig, draw_noise, run
 from zelkova.search.batch import run_until
 from zelkova.search.models.table_model import TableModel, Tables, random_tables
@@ -322,3 +322,12 @@ def test_columns_of_the_text_are_aligned() -> None:
     _, head, *lines = table.splitlines()
     end = head.index("visits") + len("visits")
     assert all(line[end - 1].isdigit() and line[end : end + 1] == " " for line in lines)
+
+
+def test_what_is_no_tree_is_named() -> None:
+    calls: tuple[Any, ...] = (explain, TreeView)
+    for call in calls:
+        with pytest.raises(ConfigError, match=r"got a dict; allowed: a BatchSearch, such as `found\.tree`"):
+            call({})
+        with pytest.raises(SearchError, match="tree = 1; allowed: 0 to 0"):
+            call(searched("puct"), 1)

@@ -217,8 +217,8 @@ def _refuse(rules: Rules, status: int, most_positions: int) -> None:
     """
     if status == FULL:
         raise ConfigError(
-            f"{rules.name} has more than {most_positions} positions below this one, too many to play out; "
-            "next: solve a later position or a smaller board, or search to a depth"
+            f"{rules.name} has more than {most_positions:,} positions below this one, too many to play out; "
+            "next: solve a later position or a smaller board, or search to a depth, as paranoid:6 does"
         )
     if status == ROUND:
         raise GameError(f"{rules.name}: a line of play repeats a position; allowed: games that never do")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import SearchError
+from zelkova.errors import ConfigError, SearchError
 from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.native import F32
 from zelkova.search.kernels.tree import CHANCE, DENSE, GUMBEL, PUCT
@@ -23,6 +23,25 @@ class Branch:
     children: tuple["Branch", ...]  # visited actions from here, most visited first
 
 
+def require_tree(search: BatchSearch, tree: int, call: str) -> None:
+    """Refuse what can't be read.
+
+    Args:
+        search, tree: what a person gave.
+        call: named in the error.
+    Raises:
+        SearchError: the trees hold nothing or wait for an evaluation; or there is no such tree.
+        ConfigError: search holds no trees at all.
+    """
+    if not isinstance(search, BatchSearch):
+        raise ConfigError(
+            f"{call} got a {type(search).__name__}; allowed: a BatchSearch, such as `found.tree`"
+        )
+    search.require_rest(call)
+    if not 0 <= tree < search.num_trees:
+        raise SearchError(f"tree = {tree}; allowed: 0 to {search.num_trees - 1}")
+
+
 def read_branches(search: BatchSearch, widths: Sequence[int], tree: int = 0) -> Branch:
     """Read the most visited part of one tree.
 
@@ -32,10 +51,9 @@ def read_branches(search: BatchSearch, widths: Sequence[int], tree: int = 0) -> 
         tree: which of the batch.
     Raises:
         SearchError: the trees hold nothing or wait for an evaluation; or there is no such tree.
+        ConfigError: search holds no trees at all.
     """
-    search.require_rest("read_branches()")
-    if not 0 <= tree < search.num_trees:
-        raise SearchError(f"tree = {tree}; allowed: 0 to {search.num_trees - 1}")
+    require_tree(search, tree, "read_branches()")
     forest = search.forest
     visits = int(forest.nodes[tree, 0]["visits"])
     value = (forest.sums[tree, 0] / max(visits, 1)).astype(np.float32)

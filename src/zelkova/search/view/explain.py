@@ -5,12 +5,11 @@ from html import escape
 
 import numpy as np
 
-from zelkova.errors import SearchError
 from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.tree import UNPROVEN
 from zelkova.search.model import Model
 from zelkova.search.rules.puct import first_play_value, puct_range, running_mean_q
-from zelkova.search.view.branches import read_priors
+from zelkova.search.view.branches import read_priors, require_tree
 from zelkova.search.view.replay import Phase, read_scores, replay_halving
 from zelkova.search.view.text import Names, html_table, name_of, show_table
 
@@ -139,15 +138,16 @@ def explain(
         search: with nothing waiting for an evaluation; it may have been ended early.
         tree: which of the batch.
         names: gives an action's text.
-        model: that answered for the search, with the same positions at its roots; None leaves the phases out.
+        model: that answered for the search, with the same positions at its roots: `searcher.model` after a
+            `Searcher`'s plan over numbered actions. None leaves the phases out.
     Raises:
         SearchError: rows wait for an evaluation, or the model answered otherwise when run again.
+        ConfigError: search holds no trees at all.
     """
+    require_tree(search, tree, "explain()")
     policy = search.config.policy
     is_gumbel = policy == "gumbel"
     found = search.result_so_far()
-    if not 0 <= tree < search.num_trees:
-        raise SearchError(f"tree = {tree}; allowed: 0 to {search.num_trees - 1}")
     is_proven = bool(search.forest.nodes[tree, 0]["proven"] != UNPROVEN)
     phases = replay_halving(search, model, tree) if is_gumbel and model is not None else None
     weights = found.action_weights[tree, : int(found.count[tree])]
