@@ -3,7 +3,8 @@
     python experiments/small_budgets.py run FOLDER      every run that is not finished; stop and go on freely
     python experiments/small_budgets.py show FOLDER --json FILE --svg FOLDER
 
-Connect four with 2, 4, 8 and 16 simulations a move and 6x6 Othello with 2 and 16, three seeds each. All else
+Connect four with 2, 4, 8 and 16 simulations a move and 6x6 Othello with 2 and 16, three seeds each; at
+connect four also PUCT with the parent's value for unvisited actions (`puct_parent`) in place of 0. All else
 is alike: network, games, replay, optimiser steps. Each run is rated five times against the same ladder of
 opponents, with 64 simulations a move and without noise.
 """
@@ -33,7 +34,8 @@ channels = 32
 blocks = 3
 
 [search]
-policy = "{policy}"
+policy = "{search}"
+fpu = "{fpu}"
 num_simulations = {simulations}
 
 [selfplay]
@@ -62,6 +64,7 @@ ladder_games = 200
 every_rounds = 12
 keep = 1
 """
+POLICIES = {"connect_four": ("puct", "puct_parent", "gumbel"), "othello_6x6": ("puct", "gumbel")}
 
 
 class Trial(NamedTuple):
@@ -71,6 +74,12 @@ class Trial(NamedTuple):
     policy: str
     simulations: int
     seed: int
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the file of settings is filled with."""
+        search, _, fpu = self.policy.partition("_")
+        return {**self._asdict(), "search": search, "fpu": fpu or "zero"}
 
     @property
     def name(self) -> str:
@@ -83,7 +92,7 @@ def all_trials() -> list[Trial]:
         Trial(game, policy, simulations, seed)
         for seed in range(3)
         for game, budgets in (("connect_four", (2, 4, 8, 16)), ("othello_6x6", (2, 16)))
-        for simulations, policy in itertools.product(budgets, ("puct", "gumbel"))
+        for simulations, policy in itertools.product(budgets, POLICIES[game])
     ]
 
 
@@ -111,7 +120,7 @@ def run_trials(folder: Path) -> None:
             command += ["--resume", str(where)]
         else:
             settings = folder / f"{trial.name}.toml"
-            settings.write_text(SETTINGS.format(**trial._asdict()), encoding="utf-8")
+            settings.write_text(SETTINGS.format(**trial.settings), encoding="utf-8")
             command += [str(settings), "--out", str(where)]
         print(f"{trial.name} ...", flush=True)
         with (folder / f"{trial.name}.log").open("a", encoding="utf-8") as log:
@@ -139,9 +148,9 @@ def show(folder: Path, pictures: Path | None) -> list[dict[str, Any]]:
     groups = sorted({trial[:3] for trial in done})
     for group in groups:
         elos = np.array([r["value"] for r in records if tuple(r["params"].values())[:3] == group])
-        spread = elos.std(ddof=1) if len(elos) > 1 else float("nan")
-        where = f"{group[0]:14} {group[1]:7} n = {group[2]:2}"
-        print(f"{where}  Elo {elos.mean():5.0f} +- {spread:3.0f} of {len(elos)} seeds")
+        spread = elos.std(ddof=1) if len(elos) > 1 else 0.0
+        where = f"{group[0]:14} {group[1]:11} n = {group[2]:2}"
+        print(f"{where}  Elo {elos.mean():5.0f} +- {spread:3.0f} over {len(elos)} of 3 seeds")
     if pictures is not None:
         pictures.mkdir(parents=True, exist_ok=True)
         for game in sorted({trial.game for trial in done}):
