@@ -159,7 +159,7 @@ def other_records(seconds: float) -> Iterator[dict[str, Any]]:
     """
     for policy in ("puct", "gumbel"):
         yield tree_speed(policy, *FROM_PYTHON, seconds, is_native=False)
-        yield thread_gain(policy, (64, 32, 82), seconds)
+        yield thread_gain(policy, (16, 200, 82), seconds)
         yield overhead_share(policy, seconds)
     for legal in (362, 35):
         yield memory_per_simulation(50, 362, legal)
