@@ -1,8 +1,8 @@
-"""AlphaGo's leaf values: facts P16, P17 and P19, and what a rollout adds."""
+"""AlphaGo's leaf values: facts P16 and P19, and what a rollout adds."""
 
 import numpy as np
 import pytest
-from tests.agents.counting import FakeNetwork, positions, stack
+from tests.agents.counting import FakeNetwork, Floats, positions, stack
 
 from zelkova import games
 from zelkova.agents.agent import Agent
@@ -11,6 +11,7 @@ from zelkova.agents.rules_model import RulesModel
 from zelkova.errors import ConfigError, GameError
 from zelkova.games.registry import load
 from zelkova.search.config import SearchConfig
+from zelkova.search.model import Evaluation
 
 GAME = load("tic_tac_toe")
 
@@ -21,24 +22,54 @@ def model_with(share: float, softening: float = 1.0) -> tuple[RolloutModel, Rule
     return RolloutModel(rules, share, softening), rules
 
 
-def test_the_mix_p16_p17() -> None:
-    assert pytest.approx(0.65) == 0.5 * 0.3 + 0.5 * 1.0  # v .3, a won rollout
+class FixedNetwork:
+    """Says one thing of every position: an outcome for the mover, and a policy."""
+
+    def __init__(self, outcome: list[float], policy: dict[int, float]) -> None:
+        self.outcome = np.log(np.array(outcome, np.float32))
+        self.policy = np.zeros(GAME.num_actions, np.float32)
+        for action, probability in policy.items():
+            self.policy[action] = np.log(probability)
+
+    def evaluate(self, planes: Floats) -> tuple[Floats, Floats]:
+        rows = len(planes)
+        return np.tile(self.policy, (rows, 1)), np.tile(self.outcome, (rows, 1))
+
+
+def root_after(moves: list[int], network: FixedNetwork, share: float, softening: float) -> Evaluation:
+    position = GAME.position()
+    for move in moves:
+        position.play(move)
+    rules = RulesModel(GAME, network, num_trees=1, num_nodes=2)
+    rules.place(stack([position]))
+    return RolloutModel(rules, share, softening).root()
+
+
+def test_the_mix_p16() -> None:
+    # x o x   the last cell is x's and makes a diagonal: every rollout is won; the network says
+    # o x x   .5 won, .2 lost, .3 drawn, so v = .3
+    # o o .
+    network = FixedNetwork([0.5, 0.2, 0.3], {})
+    moves = [0, 1, 2, 3, 4, 6, 5, 7]
+    assert root_after(moves, network, 0.0, 1.0).value[0] == pytest.approx([0.3, -0.3], abs=1e-6)
+    assert root_after(moves, network, 0.5, 1.0).value[0] == pytest.approx([0.65, -0.65], abs=1e-6)
+    assert root_after(moves, network, 1.0, 1.0).value[0] == pytest.approx([1.0, -1.0], abs=1e-6)
+
+
+def test_values_are_mixed_by_the_share() -> None:
     plain = model_with(0.0)[0].root().value.copy()
     rolled = model_with(1.0)[0].root().value.copy()
-    mixed = model_with(0.5)[0].root().value.copy()
+    mixed = model_with(0.25)[0].root().value.copy()
     assert set(np.unique(rolled)) <= {-1.0, 0.0, 1.0}
     np.testing.assert_allclose(rolled.sum(axis=1), 0)
-    np.testing.assert_allclose(mixed, 0.5 * plain + 0.5 * rolled, atol=1e-6)
-    # P17: 4 values that sum to 2 and 10 rollouts that sum to -2
-    assert pytest.approx(0.15) == 0.5 * 2 / 4 + 0.5 * -2 / 10
+    np.testing.assert_allclose(mixed, 0.75 * plain + 0.25 * rolled, atol=1e-6)
 
 
 def test_softened_priors_p19() -> None:
-    plain = model_with(0.0)[0].root()
-    logits = plain.prior_logits.copy()
-    softened = model_with(0.0, softening=0.67)[0].root()
-    np.testing.assert_allclose(softened.prior_logits, 0.67 * logits, atol=1e-6)
-    weights = np.exp(0.67 * np.log([0.5, 0.3, 0.2]))
+    network = FixedNetwork([0.4, 0.3, 0.3], {6: 0.5, 7: 0.3, 8: 0.2})
+    found = root_after([0, 1, 2, 3, 4, 5], network, 0.0, 0.67)
+    assert found.actions[0, : found.count[0]].tolist() == [6, 7, 8]
+    weights = np.exp(found.prior_logits[0, :3])
     assert weights / weights.sum() == pytest.approx([0.444169, 0.315435, 0.240397], abs=1e-6)
 
 
