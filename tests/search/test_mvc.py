@@ -8,7 +8,7 @@ import pytest
 from zelkova.errors import ConfigError, SearchError
 from zelkova.search import BatchSearch, SearchConfig, run
 from zelkova.search.models.table_model import TableModel, Tables
-from zelkova.search.mvc import Spread, evaluate_by_variance, variance_scores, weigh
+from zelkova.search.mvc import Spread, evaluate_by_variance, settle_node, variance_scores, weigh
 
 F = np.float32
 GAMMA = 0.997
@@ -40,30 +40,30 @@ def grown(tables: Tables, simulations: int) -> BatchSearch:
     return search
 
 
-def test_an_unexpanded_leaf_z1() -> None:
-    # the leaf stands at the root of a tree of one simulation; only its own entry and three unexpanded count
-    search = grown(star([0, 0, 0], 0.5, 0.5), 3)
-    leaf = evaluate_by_variance(search, 0.25, GAMMA)
-    parts = 3 * [1 / GAMMA**2] + [np.exp(0.125)]
-    policy = np.array(parts) / sum(parts)
-    assert policy == pytest.approx([0.242344] * 3 + [0.272967], abs=1e-6)
-    q = GAMMA * policy[3] * 0.5
-    variance = GAMMA**2 * (policy[3] ** 2 + 3 * policy[0] ** 2 * GAMMA**2)
-    assert (q, variance) == (pytest.approx(0.136074, abs=1e-6), pytest.approx(0.248152, abs=1e-6))
-    # the children of the root are such leaves: the root's value and weights follow from q and variance
-    weight = np.exp(0.25 * q) / variance
-    own = np.exp(0.125)
-    expected = (own * 0.5 + 3 * weight * q) / (own + 3 * weight)
-    assert leaf.value[0, 0] == pytest.approx(expected, abs=1e-6)
-    assert leaf.action_weights[0] == pytest.approx([1 / 3] * 3, abs=1e-6)
+@pytest.mark.parametrize(
+    ("open_variance", "q", "variance"),
+    [(GAMMA**2, 0.136074, 0.248152), (-1.0, 0.4985, 0.994009)],
+    ids=["three unexpanded children, z1", "a plain leaf, z2"],
+)
+def test_a_leaf_z1_z2(open_variance: float, q: float, variance: float) -> None:
+    forest = grown(star([0, 0, 0], 0.5, 0.5), 3).forest
+    t = Spread(
+        forest.heads, forest.nodes, forest.kids, forest.raw, forest.rewards, np.zeros((4, 1)), np.ones(4)
+    )  # fmt: skip
+    leaf = 2  # a child of the root, not expanded
+    assert forest.nodes[0, leaf]["num_kids"] == 0
+    settle_node(t, 0, leaf, 0.25, open_variance)
+    assert t.mean[leaf, 0] == pytest.approx(q, abs=1e-6)
+    assert t.variance[leaf] == pytest.approx(variance, abs=1e-6)
 
 
-def test_a_plain_leaf_z2() -> None:
-    search = grown(star([0, 0, 0], 0.5, 0.5), 3)
-    plain = evaluate_by_variance(search, 0.0, GAMMA, counts_unexpanded=False)
-    # beta 0: weights 1 (self) and 1 / .994009 (each child), q .5 and .4985
-    weight = 1 / 0.994009
-    assert plain.value[0, 0] == pytest.approx((0.5 + 3 * weight * 0.4985) / (1 + 3 * weight), abs=1e-6)
+def test_the_whole_tree_follows_from_its_leaves() -> None:
+    found = evaluate_by_variance(grown(star([0, 0, 0], 0.5, 0.5), 3), 0.25, GAMMA)
+    weight, own = np.exp(0.25 * 0.136074) / 0.248152, np.exp(0.125)
+    assert found.value[0, 0] == pytest.approx(
+        (own * 0.5 + 3 * weight * 0.136074) / (own + 3 * weight), abs=1e-5
+    )
+    assert found.action_weights[0] == pytest.approx([1 / 3] * 3, abs=1e-6)
 
 
 def test_a_parent_z3_z4() -> None:
