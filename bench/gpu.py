@@ -25,10 +25,11 @@ from zelkova.games import Game
 from zelkova.learning.config import LearningConfig
 from zelkova.learning.config import Precision as TrainingPrecision
 from zelkova.learning.learner import Learner
+from zelkova.learning.losses import OutcomeBatch, OutcomeObjective
 from zelkova.networks.inference import Precision, make_engine
 from zelkova.networks.speed import SpeedConfig, count_flops, random_network, run_side_by_side
 from zelkova.networks.weights import write_atomically
-from zelkova.replay.targets import OutcomeSpec, Targets
+from zelkova.replay.targets import OutcomeSpec
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.selfplay import SelfPlay
@@ -229,7 +230,7 @@ def play_one(plan: Plan, game: Game, channels: int, blocks: int) -> Iterator[Rec
     yield record("selfplay/positions_per_s", moves / seconds, **where)
 
 
-def draw_targets(game: Game, rows: int) -> Targets:
+def draw_targets(game: Game, rows: int) -> OutcomeBatch:
     """Draw targets for positions at which every action is legal."""
     rng = np.random.default_rng(0)
     legal = np.tile(np.arange(game.num_actions, dtype=np.int32), (rows, 1))
@@ -237,14 +238,14 @@ def draw_targets(game: Game, rows: int) -> Targets:
     winner = rng.integers(0, game.num_players, rows)
     outcome = np.eye(game.num_players + 1, dtype=np.float32)[winner]
     values = np.where(np.arange(game.num_players)[None] == winner[:, None], 1.0, -1.0).astype(np.float32)
-    return Targets(legal, policy, outcome, values)
+    return OutcomeBatch(planes_for(game, rows), legal, policy, outcome, values)
 
 
 def training(plan: Plan, wrong: list[str]) -> Iterator[Record]:
     """Training steps in float32 and bfloat16, compiled or not; the loss must fall."""
     until, game = plan.until("training"), games.load("connect_four")
     batch = 16 if plan.is_tiny else 4096
-    planes, targets = planes_for(game, batch), draw_targets(game, batch)
+    data = draw_targets(game, batch)
     spec = OutcomeSpec(game.num_players, game.return_range, game.view, game.has_draws)
     for channels, blocks in plan.networks:
         for precision in TRAINING_PRECISIONS:
@@ -254,13 +255,13 @@ def training(plan: Plan, wrong: list[str]) -> Iterator[Record]:
                     return
                 module = network_for(game, channels, blocks)
                 config = LearningConfig(batch_size=batch, precision=precision, warmup_steps=1)
-                learner = Learner(module, config, spec, plan.device)
+                learner = Learner(module, config, OutcomeObjective(config, spec), plan.device)
                 if is_compiled:
                     learner.network.compile()
                 losses: list[float] = []
 
                 def step(learner: Learner = learner, losses: list[float] = losses) -> int:
-                    losses.append(learner.step(planes, targets)["loss"])
+                    losses.append(learner.step(data)[0]["loss"])
                     return batch
 
                 found = rate(step, plan.seconds if plan.is_tiny else 2.0, plan.device)

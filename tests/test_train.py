@@ -299,7 +299,7 @@ def test_a_users_file_trains_and_goes_on_from_another_place(
     Path("mine.py").write_text(GAME)
     run = begin(tmp_path / "run", rounds=2, source="mine.py")
     run.wheel.close()
-    assert run.wheel.game.name == "mine"
+    assert run.wheel.title == "mine"
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     again, _ = resume(tmp_path / "run")

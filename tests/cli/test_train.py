@@ -245,8 +245,8 @@ def test_a_folder_that_is_not_ours_is_one_message(run: Program) -> None:
 def test_the_program_imports_only_what_training_needs() -> None:
     """Three seconds to the first game is not much: nothing is imported that only reports or exports want."""
     code = (
-        "import sys, zelkova.train, zelkova.cli.train; from tests.training import tiny;"
-        "zelkova.train.Wheel(tiny()).warm_up();"
+        "import sys, zelkova.train, zelkova.wheel, zelkova.cli.train; from tests.training import tiny;"
+        "zelkova.wheel.make_wheel(tiny()).warm_up();"
         "print(*[name for name in ('matplotlib', 'onnxruntime', 'torch._dynamo', 'torch.onnx', 'sympy')"
         " if name in sys.modules])"
     )

@@ -34,9 +34,10 @@ MAY_IMPORT = {
         "reports": "games records",
         "play": "games records agents",
         "config": f"settings {FLOORS_1_TO_3}",
-        "train": f"config settings {FLOORS_1_TO_3}",
+        "wheel": f"config settings {FLOORS_1_TO_3}",
+        "train": f"wheel config settings {FLOORS_1_TO_3}",
         "bench": f"config settings {FLOORS_1_TO_3}",
-        "cli": f"train bench config settings {FLOORS_1_TO_3}",
+        "cli": f"train wheel bench config settings {FLOORS_1_TO_3}",
         "__main__": "cli",
     }.items()
 }

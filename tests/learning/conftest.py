@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from zelkova.learning.config import LearningConfig
 from zelkova.learning.learner import Learner
+from zelkova.learning.losses import OutcomeBatch, OutcomeObjective
 from zelkova.networks.build import build_network
 from zelkova.networks.config import NetworkConfig
-from zelkova.replay.targets import OutcomeSpec, Targets
-
-Data = tuple[NDArray[np.float32], Targets]
+from zelkova.replay.targets import OutcomeSpec
 
 
 @pytest.fixture(autouse=True)
@@ -33,26 +31,27 @@ def make_learner() -> Callable[..., Learner]:
     def build(players: int = 2, **settings: Any) -> Learner:
         network = build_network(NetworkConfig(channels=8, blocks=1), (2, 3, 4), 5, players, True)
         low = -1.0 if players == 2 else 0.0
+        config = LearningConfig(**{"batch_size": 16, "precision": "float32", **settings})
         return Learner(
             network,
-            LearningConfig(**{"batch_size": 16, "precision": "float32", **settings}),
-            OutcomeSpec(players, (low, 1.0)),
+            config,
+            OutcomeObjective(config, OutcomeSpec(players, (low, 1.0))),
         )
 
     return build
 
 
 @pytest.fixture
-def make_data() -> Callable[..., Data]:
+def make_data() -> Callable[..., OutcomeBatch]:
     """Give a function that makes a batch of random planes and targets."""
 
-    def build(seed: int, batch: int = 16, players: int = 2) -> Data:
+    def build(seed: int, batch: int = 16, players: int = 2) -> OutcomeBatch:
         rng = np.random.default_rng(seed)
         planes = rng.normal(size=(batch, 2, 3, 4)).astype(np.float32)
         legal = np.array([[0, 1, 2, 3, 4], [1, 4, -1, -1, -1]], np.int32)[rng.integers(0, 2, batch)]
         policy = rng.random((batch, 5)).astype(np.float32) ** 3 * (legal >= 0)
         outcome = np.eye(players + 1, dtype=np.float32)[rng.integers(0, players + 1, batch)]
         values = rng.uniform(0, 1, (batch, players)).astype(np.float32)
-        return planes, Targets(legal, policy / policy.sum(axis=1, keepdims=True), outcome, values)
+        return OutcomeBatch(planes, legal, policy / policy.sum(axis=1, keepdims=True), outcome, values)
 
     return build

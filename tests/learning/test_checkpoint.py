@@ -37,7 +37,7 @@ def make_checkpoint(make_learner: Callable[..., Learner], make_data: Callable[..
 
     def build(number: int, **settings: Any) -> Checkpoint:
         learner = make_learner(**settings)
-        learner.step(*make_data(number))
+        learner.step(make_data(number))
         rng = np.random.default_rng(number)
         rng.random(5)
         return Checkpoint(

@@ -9,13 +9,15 @@ import torch
 from tests.replay.games import WIDTH, WORDS, make_episode
 
 from zelkova.errors import CheckpointError
-from zelkova.learning.chunks import ChunkStore
+from zelkova.learning.chunks import ChunkStore, Packing
 from zelkova.networks.weights import save_weights
 from zelkova.replay.buffer import ReplayBuffer
 from zelkova.replay.config import ReplayConfig
 from zelkova.replay.episode import Episode
+from zelkova.replay.packing import pack_episodes, unpack_episodes
 
 CONFIG = ReplayConfig(capacity=150, min_window=60)
+PACKING = Packing(pack_episodes, unpack_episodes)
 
 
 def make_buffer() -> ReplayBuffer:
@@ -28,7 +30,7 @@ def round_of(number: int) -> Sequence[Episode]:
 
 def play(folder: Path, rounds: int, prune: bool = True) -> tuple[ReplayBuffer, ChunkStore, dict[int, int]]:
     """Play rounds 1.., writing chunks; give the buffer, the store and the total after each round."""
-    buffer, store, totals = make_buffer(), ChunkStore(folder), dict[int, int]()
+    buffer, store, totals = make_buffer(), ChunkStore(folder, PACKING), dict[int, int]()
     for number in range(1, rounds + 1):
         first = buffer.total_added
         for episode in round_of(number):
@@ -52,7 +54,7 @@ def assert_same(one: ReplayBuffer, other: ReplayBuffer) -> None:
 @pytest.mark.parametrize("rounds", [1, 3, 12])
 def test_filled_again_bit_for_bit_and_goes_on_alike(tmp_path: Path, rounds: int) -> None:
     straight, _, totals = play(tmp_path, rounds)
-    again, store = make_buffer(), ChunkStore(tmp_path)
+    again, store = make_buffer(), ChunkStore(tmp_path, PACKING)
     store.fill(again, rounds, totals[rounds])
     assert_same(again, straight)
     for buffer in (again, straight):
@@ -75,7 +77,7 @@ def test_an_older_round_is_filled_from_what_it_needs(tmp_path: Path) -> None:
     store.path(1).write_bytes(b"damaged")
     store.path(2).unlink()
     again = make_buffer()
-    ChunkStore(tmp_path).fill(again, 8, totals[8])
+    ChunkStore(tmp_path, PACKING).fill(again, 8, totals[8])
     assert_same(again, shorter)
     assert store.path(12).exists()
 
@@ -95,19 +97,19 @@ def test_damage_within_the_window_names_the_chunk(tmp_path: Path, kind: str) -> 
     else:
         save_weights(path, {"a": torch.zeros(2)}, {"replay": '{"kind": "zelkova replay 1", "first": 0}'})
     with pytest.raises(CheckpointError, match=r"00000011\.safetensors"):
-        ChunkStore(tmp_path).fill(make_buffer(), 12, totals[12])
+        ChunkStore(tmp_path, PACKING).fill(make_buffer(), 12, totals[12])
 
 
 def test_a_missing_chunk_is_said(tmp_path: Path) -> None:
     _, store, totals = play(tmp_path, 12)
     store.path(11).unlink()
     with pytest.raises(CheckpointError, match=r"lacks positions: round 12 needs \d+ to \d+, found"):
-        ChunkStore(tmp_path).fill(make_buffer(), 12, totals[12])
+        ChunkStore(tmp_path, PACKING).fill(make_buffer(), 12, totals[12])
     with pytest.raises(CheckpointError, match="lacks positions"):
-        ChunkStore(tmp_path / "nowhere").fill(make_buffer(), 12, totals[12])
+        ChunkStore(tmp_path / "nowhere", PACKING).fill(make_buffer(), 12, totals[12])
 
 
 def test_a_run_of_no_positions_needs_no_chunk(tmp_path: Path) -> None:
     buffer = make_buffer()
-    ChunkStore(tmp_path).fill(buffer, 0, 0)
+    ChunkStore(tmp_path, PACKING).fill(buffer, 0, 0)
     assert (len(buffer), buffer.total_added) == (0, 0)

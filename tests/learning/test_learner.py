@@ -24,10 +24,10 @@ def test_one_batch_is_overfitted(
     make_learner: Callable[..., Learner], make_data: Callable[..., Any], players: int
 ) -> None:
     learner = make_learner(players, learning_rate=1e-2, warmup_steps=0, weight_decay=0.0, value_mix=0.0)
-    planes, targets = make_data(0, players=players)
-    first = learner.step(planes, targets)
+    batch = make_data(0, players=players)
+    first, _ = learner.step(batch)
     for _ in range(250):
-        last = learner.step(planes, targets)
+        last, _ = learner.step(batch)
     assert first["value_accuracy"] < 0.9
     assert last["policy_loss"] - last["policy_target_entropy"] < 0.02
     assert last["outcome_loss"] < 0.05
@@ -39,8 +39,9 @@ def test_one_batch_is_overfitted(
 def test_fresh_losses_are_those_of_uniform_answers(
     make_learner: Callable[..., Learner], make_data: Callable[..., Any]
 ) -> None:
-    planes, targets = make_data(1)
-    figures = make_learner().step(planes, targets)
+    targets = make_data(1)
+    figures, errors = make_learner().step(targets)
+    assert errors is None
     legal = (targets.legal >= 0).sum(axis=1)
     assert figures["policy_loss"] == pytest.approx(np.log(legal).mean(), abs=1e-5)
     assert figures["policy_entropy"] == pytest.approx(np.log(legal).mean(), abs=1e-5)
@@ -57,15 +58,15 @@ def test_stop_and_resume_is_no_stop(
 ) -> None:
     straight, stopped = make_learner(**settings), make_learner(**settings)
     for seed in range(6):
-        straight.step(*make_data(seed))
-        stopped.step(*make_data(seed))
+        straight.step(make_data(seed))
+        stopped.step(make_data(seed))
     state = stopped.state()
     resumed = make_learner(**settings)
-    resumed.step(*make_data(99))  # whatever it was before does not matter
+    resumed.step(make_data(99))  # whatever it was before does not matter
     resumed.load_state(state)
     for seed in range(6, 12):
-        expected = straight.step(*make_data(seed))
-        assert resumed.step(*make_data(seed)) == expected
+        expected = straight.step(make_data(seed))
+        assert resumed.step(make_data(seed)) == expected
     ours, theirs = resumed.state(), straight.state()
     assert (ours.steps, ours.samples) == (theirs.steps, theirs.samples) == (12, 192)
     assert ours.tensors.keys() == theirs.tensors.keys()
@@ -77,9 +78,9 @@ def test_a_fresh_learner_can_be_resumed(
     make_learner: Callable[..., Learner], make_data: Callable[..., Any]
 ) -> None:
     first, second = make_learner(), make_learner()
-    second.step(*make_data(5))
+    second.step(make_data(5))
     second.load_state(first.state())
-    assert second.step(*make_data(0)) == first.step(*make_data(0))
+    assert second.step(make_data(0)) == first.step(make_data(0))
 
 
 def test_another_network_or_optimiser_is_refused_and_changes_nothing(
@@ -87,7 +88,7 @@ def test_another_network_or_optimiser_is_refused_and_changes_nothing(
 ) -> None:
     learner, other = make_learner(), make_learner(optimizer="sgd")
     for one in (learner, other):
-        one.step(*make_data(0))
+        one.step(make_data(0))
     before = learner.state()
     with pytest.raises(CheckpointError, match=r"exp_avg` is missing; .* resume with the settings"):
         learner.load_state(other.state())
@@ -106,7 +107,7 @@ def test_the_running_mean_is_what_acts(
     learner = make_learner(ema_decay=0.5, learning_rate=0.01, warmup_steps=0)
     seen = []
     for seed in range(3):
-        learner.step(*make_data(seed))
+        learner.step(make_data(seed))
         seen.append(learner.network.state_dict()["policy_out.weight"].clone())
     mean = torch.zeros_like(seen[0])  # fresh weights of the last layer are zero
     for step, weights in enumerate(seen, start=1):
@@ -124,9 +125,8 @@ def test_weights_decay_but_biases_and_scales_do_not(
     make_learner: Callable[..., Learner], make_data: Callable[..., Any]
 ) -> None:
     learner = make_learner(learning_rate=0.1, warmup_steps=0, weight_decay=0.5, value_weight=0.0)
-    planes, targets = make_data(0)
     before = {name: p.detach().clone() for name, p in learner.network.named_parameters()}
-    learner.step(planes, targets)
+    learner.step(make_data(0))
     after = dict(learner.network.named_parameters())
     torch.testing.assert_close(after["value_hidden.weight"], before["value_hidden.weight"] * 0.95)
     torch.testing.assert_close(after["value_hidden.bias"], before["value_hidden.bias"])
@@ -142,7 +142,7 @@ def test_gradients_are_clipped(make_learner: Callable[..., Learner], make_data: 
     }
     learner = make_learner(grad_clip=0.01, **settings)
     before = [p.detach().clone() for p in learner.network.parameters()]
-    figures = learner.step(*make_data(0))
+    figures, _ = learner.step(make_data(0))
     moved = [(p - q).square().sum() for p, q in zip(learner.network.parameters(), before, strict=True)]
     assert figures["gradient_norm"] > 0.1
     assert torch.stack(moved).sum().sqrt().item() == pytest.approx(0.01, rel=1e-3)
@@ -151,9 +151,9 @@ def test_gradients_are_clipped(make_learner: Callable[..., Learner], make_data: 
 def test_targets_of_another_batch_are_refused(
     make_learner: Callable[..., Learner], make_data: Callable[..., Any]
 ) -> None:
-    planes, targets = make_data(0)
+    batch = make_data(0)
     with pytest.raises(ShapeError, match="do not fit together"):
-        make_learner().step(planes[:8], targets)
+        make_learner().step(batch._replace(planes=batch.planes[:8]))
 
 
 def test_schedules_count_steps() -> None:

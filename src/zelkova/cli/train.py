@@ -97,7 +97,7 @@ def train(
     with Figures(json) as figures, open_run(source, resume, out, given) as run:
         wheel = run.wheel
         where = f"{wheel.device} ({wheel.device_reason})"
-        console.note(f"{wheel.game.name} on {where}, network by {wheel.engines[0].name}")
+        console.note(f"{wheel.title} on {where}, network by {wheel.engine_name}")
         console.note(
             "compiling what this machine has not compiled yet: a minute at the first start, then nothing"
         )

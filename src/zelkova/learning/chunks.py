@@ -5,34 +5,45 @@ that can be gone on from finds its positions.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
+from numpy.typing import NDArray
 
 from zelkova.errors import CheckpointError
 from zelkova.learning.checkpoint import make_folder, numbered_files
 from zelkova.networks.weights import load_weights, save_weights
-from zelkova.replay.buffer import ReplayBuffer
-from zelkova.replay.episode import Episode
-from zelkova.replay.packing import pack_episodes, unpack_episodes
 
 KIND = "zelkova replay 1"  # changes when older files can't be read any more
+
+
+class Packing(NamedTuple):
+    """How episodes become named arrays, and come back."""
+
+    pack: Callable[[Sequence[Any]], dict[str, NDArray[Any]]]
+    unpack: Callable[[Mapping[str, NDArray[Any]]], list[Any]]
 
 
 class ChunkStore:
     """A folder of chunks NNNNNNNN.safetensors, numbered like the checkpoints."""
 
-    def __init__(self, folder: Path) -> None:
-        """Look at a folder, which is made at the first save."""
-        self.folder = folder
+    def __init__(self, folder: Path, packing: Packing) -> None:
+        """Look at a folder, which is made at the first save.
+
+        Args:
+            folder: of the run.
+            packing: of its kind of episodes.
+        """
+        self.folder, self.packing = folder, packing
         self._ends: dict[int, int] = {}  # number of the first position after each chunk saved or read here
 
     def path(self, number: int) -> Path:
         """Name the file of a round."""
         return self.folder / f"{number:08d}.safetensors"
 
-    def save(self, number: int, episodes: Sequence[Episode], first: int) -> Path:
+    def save(self, number: int, episodes: Sequence[Any], first: int) -> Path:
         """Write the games of a round, in the order in which they entered the buffer.
 
         Args:
@@ -43,12 +54,12 @@ class ChunkStore:
             CheckpointError: it can't be written; nothing else changed.
         """
         make_folder(self.folder)
-        tensors = {name: torch.from_numpy(array) for name, array in pack_episodes(episodes).items()}
+        tensors = {name: torch.from_numpy(array) for name, array in self.packing.pack(episodes).items()}
         save_weights(self.path(number), tensors, {"replay": json.dumps({"kind": KIND, "first": first})})
         self._ends[number] = first + sum(episode.num_recorded for episode in episodes)
         return self.path(number)
 
-    def load(self, number: int) -> tuple[list[Episode], int]:
+    def load(self, number: int) -> tuple[list[Any], int]:
         """Read a round's games, and how many positions came before them.
 
         Args:
@@ -62,7 +73,7 @@ class ChunkStore:
             own = json.loads(metadata.get("replay", "{}"))
             if own.get("kind") != KIND:
                 raise CheckpointError(f"{path} is no replay chunk of this version; expected {KIND!r}")
-            episodes = unpack_episodes({name: tensor.numpy() for name, tensor in tensors.items()})
+            episodes = self.packing.unpack({name: tensor.numpy() for name, tensor in tensors.items()})
             first = int(own["first"])
         except CheckpointError:
             raise
@@ -71,7 +82,7 @@ class ChunkStore:
         self._ends[number] = first + sum(episode.num_recorded for episode in episodes)
         return episodes, first
 
-    def fill(self, buffer: ReplayBuffer, number: int, total: int) -> None:
+    def fill(self, buffer: Any, number: int, total: int) -> None:
         """Fill a buffer as it was after a round, bit for bit.
 
         Later chunks are left alone: the run will write them again. Damage to a chunk that is

@@ -4,8 +4,9 @@ The learner draws no random numbers: batches, symmetries and their generators ar
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,11 +15,11 @@ from torch import Tensor, nn
 
 from zelkova.errors import CheckpointError
 from zelkova.learning.config import LearningConfig
-from zelkova.learning.losses import PolicyLoss, ValueLoss, ValueSettings, policy_loss, value_loss
+from zelkova.learning.losses import Objective
 from zelkova.learning.schedule import learning_rate
-from zelkova.replay.targets import OutcomeSpec, Targets
 
 Metrics = dict[str, float]
+Loss = Callable[[nn.Module, Any], Objective]
 
 
 @dataclass(frozen=True)
@@ -51,17 +52,17 @@ class Learner:
     """A network, its optimiser and the counters of its schedule."""
 
     def __init__(
-        self, network: nn.Module, config: LearningConfig, spec: OutcomeSpec, device: str = "cpu"
+        self, network: nn.Module, config: LearningConfig, objective: Loss, device: str = "cpu"
     ) -> None:
         """Take a network over; it is moved to the device and trained in place.
 
         Args:
-            network: forward(planes [B, C, H, W]) -> (policy_logits [B, A], outcome_logits [B, P + 1]).
+            network: as the objective takes it.
             config: the settings.
-            spec: the game's outcomes.
+            objective: gives the loss of a batch, its parts by name, and each row's error for priorities.
             device: where to learn.
         """
-        self.config, self.spec, self.device = config, spec, torch.device(device)
+        self.config, self.objective, self.device = config, objective, torch.device(device)
         self.network = network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._in_bfloat16 = config.precision == "bfloat16" or (
             config.precision == "auto" and has_bfloat16(self.device)
@@ -103,16 +104,14 @@ class Learner:
         """The network to play with: the running mean of the weights, or the newest ones."""
         return self.network if self._average is None else self._average
 
-    def step(self, planes: NDArray[np.float32], targets: Targets) -> Metrics:
+    def step(self, batch: Any) -> tuple[Metrics, NDArray[np.float32] | None]:
         """Take one optimiser step.
 
         Args:
-            planes: [B, C, H, W] in the network's view, after any symmetry.
-            targets: of the same rows.
+            batch: a named tuple of arrays, or None in the place of one, as the objective takes them.
         Returns:
-            figures of this batch before the step: loss, policy_loss, policy_entropy,
-            policy_target_entropy, policy_agreement, value_loss, outcome_loss, root_value_loss,
-            value_accuracy, value_error, gradient_norm, learning_rate.
+            figures of this batch before the step: loss, those of the objective, gradient_norm and
+            learning_rate; and each row's error [B] where the objective gives them.
         Raises:
             ShapeError: the shapes do not fit together.
         """
@@ -122,41 +121,23 @@ class Learner:
             group["lr"] = rate
         self.network.train()
         optimizer.zero_grad(set_to_none=True)
-        policy, value = self._losses(planes, targets)
-        loss = policy.loss + self.config.value_weight * value.loss
+        tensors = type(batch)(*(None if array is None else self._put(array) for array in batch))
+        # losses stay in float32: they get float32 numbers, and none of their operations is cast
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._in_bfloat16):
+            loss, errors, figures = self.objective(self.network, tensors)
         loss.backward()  # type: ignore[no-untyped-call]
         largest = self.config.grad_clip or torch.inf
         norm = nn.utils.clip_grad_norm_(self._parameters.values(), largest, foreach=True)
         optimizer.step()
         self.steps += 1
-        self.samples += len(planes)
+        self.samples += len(batch[0])
         self._update_average()
-        names = (
-            "loss", "policy_loss", "policy_entropy", "policy_target_entropy", "policy_agreement",
-            "value_loss", "outcome_loss", "root_value_loss", "value_accuracy", "value_error", "gradient_norm",
-        )  # fmt: skip
-        figures = torch.stack([loss.detach(), *policy, *value, norm]).tolist()
-        return {**dict(zip(names, figures, strict=True)), "learning_rate": rate}
-
-    def _losses(self, planes: NDArray[np.float32], targets: Targets) -> tuple[PolicyLoss, ValueLoss]:
-        """Run the network in its precision, and the losses in float32."""
-        inputs = self._put(planes).contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._in_bfloat16):
-            policy_logits, outcome_logits = self.network(inputs)
-        settings = ValueSettings(
-            self.spec.return_range, self.spec.has_draws, self.config.value_mix, self.config.root_value_weight
-        )
-        policy = policy_loss(
-            policy_logits.float(), self._put(targets.legal).long(), self._put(targets.policy)
-        )
-        value = value_loss(
-            outcome_logits.float(),
-            self._put(targets.outcome),
-            self._put(targets.root_values),
-            None if targets.alive is None else self._put(targets.alive),
-            settings,
-        )
-        return policy, value
+        names = ["loss", *figures, "gradient_norm"]
+        numbers = torch.stack(
+            [loss.detach(), *(figure.detach() for figure in figures.values()), norm]
+        ).tolist()
+        metrics = {**dict(zip(names, numbers, strict=True)), "learning_rate": rate}
+        return metrics, None if errors is None else errors.detach().cpu().numpy()
 
     def _put(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, non_blocking=True)

@@ -4,13 +4,18 @@ All in float32. Logits come in raw: each softmax is taken once, here, as a log-s
 confident mistake keeps its full gradient.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from zelkova.errors import ShapeError
+from zelkova.learning.config import LearningConfig
 from zelkova.networks.outcome import MASKED, outcome_values
+from zelkova.replay.targets import OutcomeSpec
+
+Objective = tuple[Tensor, Tensor | None, dict[str, Tensor]]
+"""The loss, each row's error where priorities are kept [B], and figures by name."""
 
 
 class PolicyLoss(NamedTuple):
@@ -30,6 +35,17 @@ class ValueLoss(NamedTuple):
     root_value: Tensor  # squared error of the value vector, summed over seats, as a share of the range
     accuracy: Tensor  # share of positions whose likeliest outcome is the one that came
     error: Tensor  # mean distance to z = (1 - w) outcome + w root value, as a share of the range
+
+
+class OutcomeBatch(NamedTuple):
+    """Positions and what the network should answer, in its own view; arrays or tensors."""
+
+    planes: Any  # [B, C, H, W]
+    legal: Any  # [B, M], -1 at the padding
+    policy: Any  # [B, M]
+    outcome: Any  # [B, P + 1]
+    root_values: Any  # [B, P]
+    alive: Any = None  # [B, P] bool, or None
 
 
 class ValueSettings(NamedTuple):
@@ -122,6 +138,43 @@ def mix_values(outcome: Tensor, root_values: Tensor, mix: float) -> Tensor:
         mix: w.
     """
     return (1.0 - mix) * outcome + mix * root_values
+
+
+class OutcomeObjective:
+    """The loss of a network that answers planes with a policy and a distribution over outcomes."""
+
+    def __init__(self, config: LearningConfig, spec: OutcomeSpec) -> None:
+        """Settle the weights of the parts.
+
+        Args:
+            config: value_mix, value_weight and root_value_weight are read.
+            spec: the game's outcomes.
+        """
+        self.value_weight = config.value_weight
+        self.settings = ValueSettings(
+            spec.return_range, spec.has_draws, config.value_mix, config.root_value_weight
+        )
+
+    def __call__(self, network: nn.Module, batch: OutcomeBatch) -> Objective:
+        """Evaluate the planes and compare the answers, in float32, with their targets.
+
+        Args:
+            network: forward(planes [B, C, H, W]) -> (policy_logits [B, A], outcome_logits [B, P + 1]).
+            batch: tensors.
+        Raises:
+            ShapeError: the shapes do not fit together.
+        """
+        policy_logits, outcome_logits = network(batch.planes.contiguous(memory_format=torch.channels_last))
+        policy = policy_loss(policy_logits.float(), batch.legal.long(), batch.policy)
+        value = value_loss(
+            outcome_logits.float(), batch.outcome, batch.root_values, batch.alive, self.settings
+        )
+        names = (
+            "policy_loss", "policy_entropy", "policy_target_entropy", "policy_agreement",
+            "value_loss", "outcome_loss", "root_value_loss", "value_accuracy", "value_error",
+        )  # fmt: skip
+        figures = dict(zip(names, (*policy, *value), strict=True))
+        return policy.loss + self.value_weight * value.loss, None, figures
 
 
 def _wrong(**tensors: Tensor) -> ShapeError:

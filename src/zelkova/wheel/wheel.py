@@ -1,0 +1,185 @@
+"""One turn of the wheel, whatever the model is: play and learn at the same time, then hand weights on."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.config import RunConfig
+from zelkova.learning.chunks import Packing
+from zelkova.learning.learner import Learner, use_one_thread
+from zelkova.learning.schedule import steps_due
+
+Metrics = dict[str, float]
+
+
+class Play(Protocol):
+    """What the wheel asks of self-play, be it games or environments."""
+
+    seconds: float  # spent in rounds
+    busy_seconds: float  # of these, at least one evaluation was running
+
+    def play_round(self) -> list[Any]:
+        """Play a round; give the finished episodes in the order of their numbers."""
+
+    def abandon(self) -> None:
+        """Leave at the next move."""
+
+    def forget(self) -> None:
+        """Empty every evaluation cache."""
+
+    def counts(self) -> tuple[int, int]:
+        """Give how many positions were asked of the network so far, and how many it evaluated."""
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], list[str]]:
+        """Give the whole state: arrays by name, and texts."""
+
+    def set_state(self, arrays: dict[str, NDArray[Any]], texts: list[str]) -> None:
+        """Go on from a state that `state` gave."""
+
+    def close(self) -> None:
+        """Let the threads go."""
+
+
+class Wheel(ABC):
+    """All stages of a run and what turns from one to the next; its kinds differ in what the model is."""
+
+    learner: Learner
+    buffer: Any  # ReplayBuffer or TrajectoryBuffer
+    selfplay: Any  # see Play
+    rng: np.random.Generator  # draws batches
+    device: Any  # torch.device
+    device_reason: str
+    title: str  # the game or environment
+    engine_name: str  # what computes the network
+    packing: Packing  # how episodes are written
+
+    def __init__(self, config: RunConfig) -> None:
+        """Begin at round 0; a kind of wheel then sets its stages up."""
+        self.config = config
+        self.round = 0
+        self.games = 0
+        self.is_abandoned = False
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="learning")
+
+    @abstractmethod
+    def learn_once(self) -> Metrics:
+        """Take one optimiser step on a batch from the replay; give its figures."""
+
+    @abstractmethod
+    def load_engines(self) -> None:
+        """Hand the learner's acting weights to self-play.
+
+        Raises:
+            CheckpointError: their answers are no finite numbers.
+        """
+
+    @abstractmethod
+    def new_buffer(self) -> Any:
+        """Make an empty replay."""
+
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Compile what is not in the cache yet, by a search whose result is thrown away."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, str]:
+        """Say in words what an agent of this run's checkpoints is made of."""
+
+    @abstractmethod
+    def describe_episodes(self, episodes: Sequence[Any]) -> Metrics:
+        """Give figures of finished episodes."""
+
+    @abstractmethod
+    def write_samples(self, episodes: Sequence[Any]) -> str:
+        """Write a few episodes as text."""
+
+    @abstractmethod
+    def rate(self) -> Metrics:
+        """Measure the newest weights; draws nothing from the run's streams."""
+
+    def extra_arrays(self) -> dict[str, NDArray[Any]]:
+        """Give what a kind of wheel keeps beside weights, self-play and episodes."""
+        return {}
+
+    def load_extra_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `extra_arrays` gave, once buffer and learner are filled."""
+        assert not arrays
+
+    @property
+    def steps_due(self) -> int:
+        """Optimiser steps that the positions so far pay for, less those taken; 0 or more."""
+        return steps_due(self.config.learning, self.buffer.total_added, self.learner.steps)
+
+    def turn(self) -> tuple[Metrics, list[Any]]:
+        """Turn once: play a round and learn from the rounds before at the same time; then hand weights on.
+
+        Learning has a thread of its own and computes in that one alone, as each group of self-play does: on a
+        CPU, threads that wait for each other inside one network call are stalled by any busy neighbour.
+
+        Returns:
+            figures of the round (docs/metrics.md) and its finished games.
+        Raises:
+            ZelkovaError: a game breaks its promises, or learning diverged. Whatever is raised, the threads
+                leave within a move and an optimiser step, and the wheel is of no more use.
+        """
+        asked, evaluated = self.selfplay.counts()
+        seconds, busy = self.selfplay.seconds, self.selfplay.busy_seconds
+        learning = self._pool.submit(self._learn)
+        try:
+            episodes = self.selfplay.play_round()
+            learned, steps = learning.result()
+        except BaseException:
+            self.is_abandoned = True
+            self.selfplay.abandon()
+            raise
+        for episode in episodes:
+            self.buffer.add(episode)
+        self.games += len(episodes)
+        if steps:
+            self.load_engines()
+        else:  # a resumed run begins its next round with empty caches, too
+            self.selfplay.forget()
+        self.round += 1
+        played = self.selfplay.seconds - seconds
+        now_asked, now_evaluated = self.selfplay.counts()
+        selfplay = self.config.selfplay
+        metrics: Metrics = {
+            "selfplay/seconds": played,
+            "selfplay/games_per_s": len(episodes) / played,
+            "selfplay/positions_per_s": selfplay.games * selfplay.moves_per_round / played,
+            "selfplay/evaluations_per_s": (now_evaluated - evaluated) / played,
+            "selfplay/network_share": (self.selfplay.busy_seconds - busy) / played,
+            "selfplay/cache_hits": 1.0 - (now_evaluated - evaluated) / max(now_asked - asked, 1),
+            "replay/positions": float(len(self.buffer)),
+            **self.describe_episodes(episodes),
+            **learned,
+        }
+        return metrics, episodes
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._pool.shutdown()
+        self.selfplay.close()
+
+    def _learn(self) -> tuple[Metrics, int]:
+        """Take the optimiser steps that are due; give their mean figures and how many there were."""
+        start = time.perf_counter()
+        use_one_thread()
+        steps = self.steps_due if len(self.buffer) else 0
+        sums: Metrics = {}
+        for _ in range(steps):
+            if self.is_abandoned:
+                break
+            for name, value in self.learn_once().items():
+                sums[name] = sums.get(name, 0.0) + value
+        spent = time.perf_counter() - start
+        return {
+            **{f"learn/{name}": total / steps for name, total in sums.items()},
+            "learn/seconds": spent,
+            "learn/samples_per_s": steps * self.config.learning.batch_size / spent,
+        }, steps
