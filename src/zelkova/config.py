@@ -6,28 +6,40 @@ size, `--set`. To add a section, import its dataclass and add one field to `RunC
 
 import dataclasses
 import importlib.resources
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
 
 from zelkova import games, settings
+from zelkova.agents.planning_config import PlanningConfig
+from zelkova.envs.config import EnvConfig
 from zelkova.errors import LARGEST_SEED, ConfigError, hint
 from zelkova.evaluation.config import RatingConfig
 from zelkova.learning.config import CheckpointConfig, LearningConfig
+from zelkova.learning.unroll_config import UnrollLossConfig
 from zelkova.networks.config import NetworkConfig
+from zelkova.networks.learned.config import LearnedConfig
 from zelkova.replay.config import ReplayConfig
+from zelkova.replay.unroll_config import UnrollConfig
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
+from zelkova.selfplay.reanalyse_config import ReanalyseConfig
 
 T = TypeVar("T")
 
 GENERAL_PRESET = "alphazero"  # for games which have no preset of their own
+ENV_PRESET = "gumbel-muzero"  # for environments which have none
+ENV_ID = re.compile(r"([\w.-]+/)?[\w.-]+-v\d+")  # how Gymnasium names environments
 SIZES = ("tiny", "small", "base")
 FIXED = (  # what a run's weights and games in play depend on
     ("seed",),
+    ("model",),
     ("game",),
+    ("env",),
     ("network",),
+    ("latent",),
     ("selfplay", "games"),
     ("selfplay", "groups"),
     ("learning", "optimizer"),
@@ -57,12 +69,21 @@ class RunConfig:
     size: Literal["tiny", "small", "base"] = "base"  # the one dial
     seed: int = 0  # of every random stream of the run
     device: str = "auto"  # "auto", "cpu", "cuda", "cuda:N" or "mps"
+    model: Literal["rules", "learned"] = (
+        "rules"  # what the search asks: the game's rules, or learned dynamics
+    )
     game: GameConfig = field(default_factory=GameConfig)
-    network: NetworkConfig = field(default_factory=NetworkConfig)
+    env: EnvConfig = field(default_factory=EnvConfig)  # of a learned model; no id: the game, its rules hidden
+    network: NetworkConfig = field(default_factory=NetworkConfig)  # over known rules
+    latent: LearnedConfig = field(default_factory=LearnedConfig)  # network of a learned model
     search: SearchConfig = field(default_factory=SearchConfig)
+    planning: PlanningConfig = field(default_factory=PlanningConfig)  # of a learned model's search
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     replay: ReplayConfig = field(default_factory=ReplayConfig)
+    unroll: UnrollConfig = field(default_factory=UnrollConfig)  # targets of a learned model
+    reanalyse: ReanalyseConfig = field(default_factory=ReanalyseConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
+    loss: UnrollLossConfig = field(default_factory=UnrollLossConfig)  # terms of a learned model's loss
     rating: RatingConfig = field(default_factory=RatingConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
 
@@ -90,8 +111,9 @@ def refuse_changes(saved: str, config: RunConfig, path: Path) -> None:
     for keys in FIXED:
         old: Any = before
         new: Any = now
-        for key in keys:
-            old, new = old[key], new[key]
+        for key in keys:  # a run of an older version lacks what it did not know
+            new = new[key]
+            old = old.get(key, new)
         if isinstance(old, dict) and old != new:
             key = next(key for key in {**old, **new} if old.get(key) != new.get(key))
             keys, old, new = (*keys, key), old.get(key), new.get(key)
@@ -167,10 +189,13 @@ def find_source(source: str) -> dict[str, Any]:
         own = f"{GENERAL_PRESET}-{source.replace('_', '-')}"
         if own in presets:
             return {"preset": own, **_read_preset(own)}
+    elif ENV_ID.fullmatch(source):
+        return settings.merge(_read_preset(ENV_PRESET), {"preset": ENV_PRESET, "env": {"id": source}})
     else:
         known = [*presets, *games.names()]
         raise ConfigError(
-            f"unknown preset or game `{source}`; {hint(source, known)}; a file ends in .toml or .py"
+            f"unknown preset or game `{source}`; {hint(source, known)}; a file ends in .toml or"
+            " .py, and an environment in its version, as CartPole-v1"
         )
     return settings.merge(_read_preset(GENERAL_PRESET), {"preset": GENERAL_PRESET, "game": {"name": game}})
 

@@ -20,6 +20,10 @@ class GameError(ZelkovaError):
     """A game breaks its contract: the message names the function, the line and the promise."""
 
 
+class EnvError(ZelkovaError):
+    """An environment breaks its promises: the message names it, the step and what it did."""
+
+
 class IllegalActionError(ZelkovaError):
     """An action is not legal in the position."""
 

@@ -103,7 +103,7 @@ class Run:
             generator, texts = checkpoint.generators["learning"], extra["selfplay"]
             counts = int(extra["games"]), float(extra["seconds"])
             buffer = wheel.new_buffer()
-            self.chunks.fill(buffer, checkpoint.number, checkpoint.replay_total)
+            self.chunks.fill(buffer, checkpoint.number, checkpoint.replay_first, checkpoint.replay_total)
             wheel.learner.load_state(checkpoint.learner)
             arrays = dict(checkpoint.arrays)
             kept = {name.removeprefix(KEPT): arrays.pop(name) for name in [*arrays] if name.startswith(KEPT)}

@@ -55,7 +55,7 @@ def assert_same(one: ReplayBuffer, other: ReplayBuffer) -> None:
 def test_filled_again_bit_for_bit_and_goes_on_alike(tmp_path: Path, rounds: int) -> None:
     straight, _, totals = play(tmp_path, rounds)
     again, store = make_buffer(), ChunkStore(tmp_path, PACKING)
-    store.fill(again, rounds, totals[rounds])
+    store.fill(again, rounds, totals[rounds] - CONFIG.window(totals[rounds]), totals[rounds])
     assert_same(again, straight)
     for buffer in (again, straight):
         for episode in round_of(99):
@@ -77,7 +77,7 @@ def test_an_older_round_is_filled_from_what_it_needs(tmp_path: Path) -> None:
     store.path(1).write_bytes(b"damaged")
     store.path(2).unlink()
     again = make_buffer()
-    ChunkStore(tmp_path, PACKING).fill(again, 8, totals[8])
+    ChunkStore(tmp_path, PACKING).fill(again, 8, totals[8] - CONFIG.window(totals[8]), totals[8])
     assert_same(again, shorter)
     assert store.path(12).exists()
 
@@ -97,19 +97,25 @@ def test_damage_within_the_window_names_the_chunk(tmp_path: Path, kind: str) -> 
     else:
         save_weights(path, {"a": torch.zeros(2)}, {"replay": '{"kind": "zelkova replay 1", "first": 0}'})
     with pytest.raises(CheckpointError, match=r"00000011\.safetensors"):
-        ChunkStore(tmp_path, PACKING).fill(make_buffer(), 12, totals[12])
+        ChunkStore(tmp_path, PACKING).fill(
+            make_buffer(), 12, totals[12] - CONFIG.window(totals[12]), totals[12]
+        )
 
 
 def test_a_missing_chunk_is_said(tmp_path: Path) -> None:
     _, store, totals = play(tmp_path, 12)
     store.path(11).unlink()
     with pytest.raises(CheckpointError, match=r"lacks positions: round 12 needs \d+ to \d+, found"):
-        ChunkStore(tmp_path, PACKING).fill(make_buffer(), 12, totals[12])
+        ChunkStore(tmp_path, PACKING).fill(
+            make_buffer(), 12, totals[12] - CONFIG.window(totals[12]), totals[12]
+        )
     with pytest.raises(CheckpointError, match="lacks positions"):
-        ChunkStore(tmp_path / "nowhere", PACKING).fill(make_buffer(), 12, totals[12])
+        ChunkStore(tmp_path / "nowhere", PACKING).fill(
+            make_buffer(), 12, totals[12] - CONFIG.window(totals[12]), totals[12]
+        )
 
 
 def test_a_run_of_no_positions_needs_no_chunk(tmp_path: Path) -> None:
     buffer = make_buffer()
-    ChunkStore(tmp_path, PACKING).fill(buffer, 0, 0)
+    ChunkStore(tmp_path, PACKING).fill(buffer, 0, 0, 0)
     assert (len(buffer), buffer.total_added) == (0, 0)

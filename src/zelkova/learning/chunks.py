@@ -82,7 +82,7 @@ class ChunkStore:
         self._ends[number] = first + sum(episode.num_recorded for episode in episodes)
         return episodes, first
 
-    def fill(self, buffer: Any, number: int, total: int) -> None:
+    def fill(self, buffer: Any, number: int, first: int, total: int) -> None:
         """Fill a buffer as it was after a round, bit for bit.
 
         Later chunks are left alone: the run will write them again. Damage to a chunk that is
@@ -91,6 +91,7 @@ class ChunkStore:
         Args:
             buffer: emptied first.
             number: the round, that of the checkpoint.
+            first: number of the oldest position of the window, as the checkpoint says.
             total: positions that had entered the replay by then, as the checkpoint says.
         Raises:
             CheckpointError: a chunk within the window is missing or damaged; the message names it.
@@ -99,18 +100,17 @@ class ChunkStore:
         problem: CheckpointError | None = None
         for chunk in [n for n in numbered_files(self.folder) if n <= number]:
             try:
-                episodes, first = self.load(chunk)
+                episodes, start = self.load(chunk)
             except CheckpointError as error:
                 problem = error
                 continue
-            if first != buffer.total_added:
-                buffer.start_at(first)
+            if start != buffer.total_added:
+                buffer.start_at(start)
             for episode in episodes:
                 buffer.add(episode)
-        window = buffer.config.window(total)
-        if buffer.total_added != total or len(buffer) != window:
+        if buffer.total_added != total or buffer.first != first:
             raise problem or CheckpointError(
-                f"{self.folder} lacks positions: round {number} needs {total - window} to {total - 1}, found"
+                f"{self.folder} lacks positions: round {number} needs {first} to {total - 1}, found"
                 f" {buffer.first} to {buffer.total_added - 1}; copy the missing chunks back, or go on from"
                 " another checkpoint"
             )

@@ -27,6 +27,9 @@ class ReplayConfig:
     window_scale: float = 0.4  # in (0, 1]: share of the first new positions by which the window grows
     td_lambda: float = 0.0  # in [0, 1]: 0 trains on each position's own root value, 1 on the game's outcome
 
+    priority_alpha: float = 0.0  # learned models: draws in proportion to error ** this; 0: uniform
+    priority_beta: float = 1.0  # of the weights that make up for it; 1: fully
+
     def __post_init__(self) -> None:
         """Refuse what can't be."""
         if type(self.capacity) is not int or self.capacity < 1:
@@ -41,6 +44,11 @@ class ReplayConfig:
                 raise ConfigError(f"replay.{name} is {value!r}; allowed: a number above 0, 1 at most")
         if not isinstance(self.td_lambda, int | float) or not 0.0 <= self.td_lambda <= 1.0:
             raise ConfigError(f"replay.td_lambda is {self.td_lambda!r}; allowed: a number from 0 to 1")
+
+        for name in ("priority_alpha", "priority_beta"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0.0 <= value <= 4.0:
+                raise ConfigError(f"replay.{name} is {value!r}; allowed: a number from 0 to 4")
 
     def window(self, total: int) -> int:
         """How many of the newest positions are trained on once `total` have come.

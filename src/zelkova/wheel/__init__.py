@@ -14,6 +14,10 @@ def make_wheel(config: RunConfig) -> Wheel:
     Raises:
         ZelkovaError: the game, the environment, the device or a setting is refused.
     """
+    if config.model == "learned":
+        from zelkova.wheel.learned import LearnedWheel
+
+        return LearnedWheel(config)
     from zelkova.wheel.known import KnownWheel
 
     return KnownWheel(config)

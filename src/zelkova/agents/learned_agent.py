@@ -1,0 +1,87 @@
+"""An agent without the rules: a network of learned dynamics and a search policy, over observations."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from zelkova.agents.learned_model import LearnedModel, Observed
+from zelkova.agents.planning_config import PlanningConfig
+from zelkova.networks.learned.network import LearnedNetwork
+from zelkova.search.config import SearchConfig
+from zelkova.search.models.torch_model import single_thread
+from zelkova.search.planning import Plan, Searcher, Seed
+from zelkova.search.policies import Custom
+
+
+class LearnedAgent:
+    """Searches from observations, or only evaluates them."""
+
+    def __init__(
+        self,
+        network: LearnedNetwork,
+        search: SearchConfig,
+        planning: PlanningConfig,
+        *,
+        discount: float,
+        prefix_reset: int = 0,
+    ) -> None:
+        """Take a network; the caller may load other weights into it between two searches.
+
+        Args:
+            network: on its device; put into evaluation mode.
+            search: how to search.
+            planning: which actions are drawn.
+            discount: of every step.
+            prefix_reset: see `LearnedModel`.
+        """
+        self.network = network.eval()
+        self.device = next(network.parameters()).device
+        self.model = LearnedModel(
+            network, discount=discount, prefix_reset=prefix_reset, spread=planning.spread
+        )
+        self.policy = Custom(num_samples=planning.num_samples, settings=search)
+        self._noisy = Searcher(self.model, self.policy)
+        self._plain = Searcher(self.model, self.policy.without_noise())
+
+    def search(
+        self,
+        observations: NDArray[Any],
+        to_play: NDArray[np.int8],
+        legal: NDArray[np.bool_] | None,
+        *,
+        seed: Seed | None = None,
+        temperature: float | NDArray[np.float32] = 0.0,
+        is_noisy: bool = True,
+    ) -> Plan:
+        """Search from B observations.
+
+        Args:
+            observations: [B, *shape].
+            to_play: [B] whose turn.
+            legal: [B, A] True where legal at the root; None: all, as where actions are drawn.
+            seed: of all that is drawn.
+            temperature: of the action, as for `search.plan`.
+            is_noisy: with root noise, as in training.
+        Raises:
+            SearchError: an answer of the network is no finite number.
+        """
+        searcher = self._noisy if is_noisy else self._plain
+        mask = None if self.network.is_continuous else legal
+        with single_thread():
+            return searcher.plan(
+                self._observed(observations, to_play), seed=seed, temperature=temperature, legal=mask
+            )
+
+    def values(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Give the network's own values [B, P] of observations [B, *shape], without a search."""
+        with single_thread(), torch.inference_mode():
+            found = self.network.initial_inference(self._put(observations))
+            return self.network.value_of(found.value).cpu().numpy()
+
+    def _observed(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> Observed:
+        return Observed(self._put(observations), self._put(to_play).long())
+
+    def _put(self, array: NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, non_blocking=True)

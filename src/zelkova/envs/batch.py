@@ -1,0 +1,157 @@
+"""B environments in lockstep. Nothing resets by itself, so final observations are never lost."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zelkova.envs.config import EnvConfig
+from zelkova.envs.spaces import ActionMap, ObservationMap, action_map
+from zelkova.errors import EnvError, ZelkovaError
+
+
+class EnvSpec(NamedTuple):
+    """What an agent must know of an environment."""
+
+    name: str
+    observation_shape: tuple[int, ...]
+    observation_dtype: Any  # float32 or uint8
+    num_actions: int  # A; 0: continuous
+    action_dim: int  # D; 0: numbered actions
+    num_players: int  # P
+
+
+class Transition(NamedTuple):
+    """What B environments answer."""
+
+    observations: NDArray[Any]  # [B, *shape]; of ended episodes the final ones
+    rewards: NDArray[np.float32]  # [B, P]
+    terminated: NDArray[np.bool_]  # [B] ended by its own rules
+    truncated: NDArray[np.bool_]  # [B] cut by a time limit, and not ended
+    legal: NDArray[np.bool_]  # [B, A]
+    to_play: NDArray[np.int8]  # [B]
+
+
+class EnvBatch(Protocol):
+    """B environments, Gymnasium's or games."""
+
+    spec: EnvSpec
+    size: int  # B
+
+    def reset(self, seeds: Sequence[int]) -> Transition:
+        """Begin an episode in each, from seeds."""
+
+    def reset_rows(self, rows: Sequence[int], seeds: Sequence[int]) -> Transition:
+        """Begin episodes in some; the answer has as many rows."""
+
+    def step(self, actions: NDArray[Any]) -> Transition:
+        """Act: int32[B] indices, or float32[B, D] in -1..1. A row that ended waits for reset_rows."""
+
+    def replay(self, seeds: Sequence[int], actions: Sequence[Sequence[Any]]) -> Transition:
+        """Begin episodes and act them again; gives where they are then."""
+
+    def close(self) -> None:
+        """Let the environments go."""
+
+
+class GymBatch:
+    """Environments of Gymnasium."""
+
+    def __init__(self, envs: Sequence[Any], config: EnvConfig, is_clipped: bool) -> None:
+        """Take environments over.
+
+        Args:
+            envs: B of one kind, as gymnasium.make gives them.
+            config: how they are seen.
+            is_clipped: rewards as config.reward_clip says; else as they are.
+        Raises:
+            ConfigError: a space that no agent here can act in or see.
+        """
+        self.envs, self.size = list(envs), len(envs)
+        name = config.id
+        self._map: ActionMap = action_map(envs[0].action_space, config, name)
+        self._see = ObservationMap(envs[0].observation_space, config, self._map.num_actions, name)
+        self._is_sign = is_clipped and config.reward_clip == "sign"
+        self._steps = np.zeros(self.size, np.int64)
+        self.spec = EnvSpec(
+            name, self._see.shape, self._see.dtype, self._map.num_actions, self._map.action_dim, 1
+        )
+
+    def reset(self, seeds: Sequence[int]) -> Transition:
+        """Begin an episode in each; see EnvBatch."""
+        return self.reset_rows(range(self.size), seeds)
+
+    def reset_rows(self, rows: Sequence[int], seeds: Sequence[int]) -> Transition:
+        """Begin episodes in some; see EnvBatch."""
+        seen = []
+        for row, seed in zip(rows, seeds, strict=True):
+            self._steps[row] = 0
+            seen.append(
+                self._guard(
+                    row, lambda env=self.envs[row], seed=seed: self._see(env.reset(seed=int(seed))[0])
+                )
+            )
+        count = len(seen)
+        return self._pack(
+            seen, np.zeros((count, 1), np.float32), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        )
+
+    def step(self, actions: NDArray[Any]) -> Transition:
+        """Act in each; see EnvBatch."""
+        seen, rewards = [], np.zeros((self.size, 1), np.float32)
+        terminated, truncated = np.zeros(self.size, np.bool_), np.zeros(self.size, np.bool_)
+        for row in range(self.size):
+            self._steps[row] += 1
+            found = self._guard(row, lambda row=row: self._step_one(row, actions[row]))
+            seen.append(found[0])
+            rewards[row, 0], terminated[row], truncated[row] = found[1:]
+        return self._pack(seen, rewards, terminated, truncated & ~terminated)
+
+    def _step_one(self, row: int, action: Any) -> tuple[Any, float, bool, bool]:
+        observation, reward, terminated, truncated, _ = self.envs[row].step(self._map(action))
+        reward = float(reward)
+        if not np.isfinite(reward):
+            raise EnvError(f"it gives the reward {reward}; allowed: finite numbers")
+        return (
+            self._see(observation),
+            float(np.sign(reward)) if self._is_sign else reward,
+            bool(terminated),
+            bool(truncated),
+        )
+
+    def _guard(self, row: int, call: Any) -> Any:
+        """Make every failure of an environment one message that names it."""
+        try:
+            return call()
+        except Exception as error:
+            if isinstance(error, ZelkovaError) and not isinstance(error, EnvError):
+                raise
+            what = str(error) if isinstance(error, EnvError) else f"it raises {type(error).__name__}: {error}"
+            where = f"{self.spec.name}, environment {row}, step {int(self._steps[row])}"
+            raise EnvError(f"{where}: {what}") from error
+
+    def _pack(
+        self,
+        seen: list[Any],
+        rewards: NDArray[np.float32],
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
+    ) -> Transition:
+        observations, legal = (np.stack(parts) for parts in zip(*seen, strict=True))
+        return Transition(observations, rewards, terminated, truncated, legal, np.zeros(len(seen), np.int8))
+
+    def replay(self, seeds: Sequence[int], actions: Sequence[Sequence[Any]]) -> Transition:
+        """Begin episodes and act them again; see EnvBatch."""
+        first = self.reset(seeds)
+        seen = list(zip(first.observations, first.legal, strict=True))
+        for row, moves in enumerate(actions):
+            for action in moves:
+                self._steps[row] += 1
+                seen[row] = self._guard(row, lambda row=row, action=action: self._step_one(row, action))[0]
+        return self._pack(seen, first.rewards, first.terminated, first.truncated)
+
+    def close(self) -> None:
+        """Let the environments go."""
+        for env in self.envs:
+            env.close()

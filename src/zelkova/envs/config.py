@@ -1,0 +1,44 @@
+"""Which environment is made, as one frozen dataclass."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from zelkova.errors import ConfigError
+
+REST = {"rest": True}
+
+
+@dataclass(frozen=True)
+class EnvConfig:
+    """A Gymnasium environment and how it is seen; other keys go to `gymnasium.make`.
+
+    Raises:
+        ConfigError: a number out of range, or an unknown word.
+    """
+
+    id: str = ""  # as Gymnasium names it; empty: the game of the run, whose rules the search is not told
+    observation: str = ""  # of a dict observation: the one key that is seen; empty: all of them, flattened
+    mask: str = "action_mask"  # of a dict observation: the key of the legal actions, where there is such
+    layout: Literal["flat", "hwc", "chw"] = "flat"  # of observations: flattened, or images with this order
+    max_episode_steps: int = 0  # time limit in place of the environment's own; 0: its own
+    action_low: float = -float("inf")  # limits of unbounded continuous actions
+    action_high: float = float("inf")
+    reward_clip: Literal["none", "sign"] = "none"  # rewards in training; evaluation gets them as they are
+    frame_stack: int = 1  # newest observations seen together
+    atari: bool = False  # preprocessing of Atari games: 96x96, frame skip 4, max over frames, no-ops
+    make: Mapping[str, object] = field(default_factory=dict, metadata=REST)  # arguments of gymnasium.make
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be."""
+        for name, words in (("layout", ("flat", "hwc", "chw")), ("reward_clip", ("none", "sign"))):
+            if getattr(self, name) not in words:
+                raise ConfigError(f"env.{name} is {getattr(self, name)!r}; allowed: {', '.join(words)}")
+        for name, least in (("max_episode_steps", 0), ("frame_stack", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"env.{name} is {getattr(self, name)}; allowed: {least} or more")
+        if not self.action_low < self.action_high:
+            raise ConfigError(
+                f"env.action_low = {self.action_low} and env.action_high = {self.action_high};"
+                " allowed: the first below the second"
+            )

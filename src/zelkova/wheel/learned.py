@@ -1,0 +1,201 @@
+"""The wheel over learned dynamics: environments, n-step targets, unrolls. MuZero's side of the table."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from zelkova.agents.learned_agent import LearnedAgent
+from zelkova.agents.load_learned import describe_learned
+from zelkova.config import RunConfig
+from zelkova.envs.make import make_batch
+from zelkova.errors import CheckpointError
+from zelkova.evaluation.episodes import play_episodes
+from zelkova.learning.chunks import Packing
+from zelkova.learning.learner import Learner
+from zelkova.learning.unroll_loss import UnrollObjective
+from zelkova.networks.inference import resolve_device
+from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
+from zelkova.replay.trajectories import TrajectoryBuffer
+from zelkova.replay.trajectory import Trajectory
+from zelkova.replay.trajectory_packing import pack_trajectories, unpack_trajectories
+from zelkova.replay.unroll import make_unroll
+from zelkova.selfplay.acting import Actors
+from zelkova.selfplay.reanalyse import Reanalyser
+from zelkova.wheel.wheel import Metrics, Wheel
+
+
+class LearnedWheel(Wheel):
+    """Acting, replay, reanalysis and learning in one environment, or one game whose rules stay hidden."""
+
+    def __init__(self, config: RunConfig) -> None:
+        """Set every stage up with fresh weights and new episodes.
+
+        Args:
+            config: the run's settings.
+        Raises:
+            ZelkovaError: the environment, the device or a setting is refused.
+        """
+        super().__init__(config)
+        self.device, self.device_reason = resolve_device(config.device)
+        self.envs = make_batch(config.env, config.selfplay.games)
+        spec = self.envs.spec
+        self.sizes = ModelSizes(spec.observation_shape, spec.num_actions, spec.action_dim, spec.num_players)
+        network = build_learned(config.latent, self.sizes, config.seed)
+        self.learner = Learner(
+            network, config.learning, UnrollObjective(config.loss, prefix_reset(config)), str(self.device)
+        )
+        self.buffer = self.new_buffer()
+        self.packing = Packing(pack_trajectories, unpack_trajectories)
+        self.rng = np.random.default_rng(np.random.SeedSequence([config.seed, 2]))
+        self.agent = self._new_agent()
+        self.target = self._new_agent()  # its weights are some steps old
+        self._targeted = 0  # step at which the target took its weights
+        self.reanalyser = Reanalyser(self.target, config.reanalyse, config.unroll)
+        self.selfplay = Actors(self.envs, self.agent, config.selfplay, config.unroll.segment, config.seed)
+        self.title, self.engine_name = spec.name, f"torch {self.device}"
+
+    def _new_agent(self) -> LearnedAgent:
+        """Copy the acting network into an agent of its own."""
+        config = self.config
+        return LearnedAgent(
+            cast(LearnedNetwork, copy.deepcopy(self.learner.acting_network)),
+            config.search,
+            config.planning,
+            discount=config.unroll.discount,
+            prefix_reset=prefix_reset(config),
+        )
+
+    def new_buffer(self) -> TrajectoryBuffer:
+        """Make an empty replay of trajectories."""
+        return TrajectoryBuffer(self.config.replay)
+
+    def learn_once(self) -> Metrics:
+        """Take one optimiser step on unrolls from the replay; give its figures."""
+        config = self.config
+        if self.learner.steps - self._targeted >= config.reanalyse.target_steps:
+            self._load(self.target)
+            self._targeted = self.learner.steps
+        picks = self.buffer.sample(config.learning.batch_size, self.rng)
+        fresh = self.reanalyser.refresh(self.buffer, picks, self.rng)
+        needs_next = config.loss.consistency_weight > 0.0
+        batch = make_unroll(self.buffer, picks, config.unroll, self.rng, fresh, needs_next)
+        figures, errors = self.learner.step(batch)
+        if errors is not None:
+            self.buffer.update_priorities(picks, errors)
+        return figures
+
+    def _load(self, agent: LearnedAgent) -> None:
+        """Copy the acting weights into an agent."""
+        with torch.no_grad():
+            new = self.learner.acting_network.state_dict()
+            for name, tensor in agent.network.state_dict().items():
+                tensor.copy_(new[name])
+
+    def load_engines(self) -> None:
+        """Hand the acting weights to the actors.
+
+        Raises:
+            CheckpointError: their answers are no finite numbers.
+        """
+        self._load(self.agent)
+        seen = np.stack([episode.observations[-1] for episode in self.selfplay.episodes])
+        if not np.isfinite(self.agent.values(seen)).all():
+            raise CheckpointError(
+                f"learning diverged: after step {self.learner.steps} the network's values are no finite"
+                f" numbers; next: resume with a lower rate, --set learning.learning_rate=... (it is"
+                f" {self.config.learning.learning_rate:g})"
+            )
+
+    def extra_arrays(self) -> dict[str, NDArray[Any]]:
+        """Give the target network and the replay's priorities."""
+        target = {
+            f"target/{name}": tensor.cpu().numpy().copy()
+            for name, tensor in self.target.network.state_dict().items()
+        }
+        return {
+            **target,
+            "targeted": np.array([self._targeted], np.int64),
+            "priorities": self.buffer.priority_state(),
+        }
+
+    def load_extra_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `extra_arrays` gave.
+
+        Raises:
+            CheckpointError: something is missing.
+        """
+        try:
+            with torch.no_grad():
+                for name, tensor in self.target.network.state_dict().items():
+                    tensor.copy_(torch.from_numpy(np.array(arrays[f"target/{name}"])))
+            self._targeted = int(arrays["targeted"][0])
+            self.buffer.load_priorities(arrays["priorities"])
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise CheckpointError(f"the checkpoint lacks parts of a learned model's run: {error}") from error
+
+    def warm_up(self) -> None:
+        """Compile what is not in the cache yet, by a search whose result is thrown away."""
+        episodes = self.selfplay.episodes
+        self.agent.search(
+            np.stack([episode.observations[-1] for episode in episodes]),
+            np.array([episode.to_play for episode in episodes], np.int8),
+            np.stack([episode.legal for episode in episodes]),
+            seed=0,
+        )
+
+    def describe(self) -> dict[str, str]:
+        """Say in words what an agent of this run's checkpoints is made of."""
+        acting = "ema." if self.config.learning.ema_decay > 0.0 else "network."
+        return describe_learned(self.sizes, self.config, acting)
+
+    def describe_episodes(self, episodes: Sequence[Trajectory]) -> Metrics:
+        """Give how long episodes were and what they earned; segments of one count apart."""
+        if not episodes:
+            return {}
+        returns = [float(episode.rewards[:, 0].sum()) for episode in episodes]
+        return {
+            "selfplay/episode_return": float(np.mean(returns)),
+            "selfplay/episode_length": float(np.mean([len(episode) for episode in episodes])),
+        }
+
+    def write_samples(self, episodes: Sequence[Trajectory]) -> str:
+        """Write actions and return of episodes as text."""
+        lines = []
+        for episode in episodes:
+            actions = " ".join(
+                f"{action:g}" if np.ndim(action) == 0 else ",".join(f"{part:.3f}" for part in action)
+                for action in episode.actions
+            )
+            lines.append(f"episode {episode.seed}: {actions} ; return {episode.rewards[:, 0].sum():g}\n")
+        return "".join(lines)
+
+    def rate(self) -> Metrics:
+        """Play greedy episodes with the newest weights."""
+        rating = self.config.rating
+        envs = make_batch(self.config.env, min(rating.games, 16), is_training=False)
+        try:
+            result = play_episodes(envs, self._act_greedily, rating.games, self.config.seed)
+        finally:
+            envs.close()
+        return {
+            "eval/return": result.mean,
+            "eval/return_error": result.error,
+            "eval/return_worst": float(result.returns[:, 0].min()),
+            "eval/episode_length": float(result.lengths.mean()),
+        }
+
+    def _act_greedily(
+        self, observations: NDArray[Any], to_play: NDArray[np.int8], legal: NDArray[np.bool_]
+    ) -> NDArray[Any]:
+        """Search without noise and take the search's own choice."""
+        plan = self.agent.search(observations, to_play, legal, seed=0, is_noisy=False)
+        return plan.action
+
+
+def prefix_reset(config: RunConfig) -> int:
+    """Give the steps after which a value prefix starts anew; 0 where rewards are plain."""
+    return config.unroll.prefix_reset if config.latent.value_prefix else 0
