@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
 
 from zelkova import games, settings
-from zelkova.agents.planning_config import PlanningConfig
+from zelkova.agents.learned.config import PlanningConfig
 from zelkova.envs.config import EnvConfig
 from zelkova.errors import LARGEST_SEED, ConfigError, hint
 from zelkova.evaluation.config import RatingConfig
-from zelkova.learning.config import CheckpointConfig, LearningConfig
-from zelkova.learning.unroll_config import UnrollLossConfig
+from zelkova.learning.config import CheckpointConfig, LearningConfig, UnrollLossConfig
 from zelkova.networks.config import NetworkConfig
 from zelkova.networks.learned.config import LearnedConfig
-from zelkova.replay.config import ReplayConfig
-from zelkova.replay.unroll_config import UnrollConfig
+from zelkova.replay.config import ReplayConfig, UnrollConfig
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.reanalyse_config import ReanalyseConfig
@@ -91,6 +89,16 @@ class RunConfig:
         """Refuse a seed that a random stream would."""
         if not 0 <= self.seed <= LARGEST_SEED:
             raise ConfigError(f"seed is {self.seed}; allowed: 0 to {LARGEST_SEED}")
+        if self.latent.value_prefix != self.unroll.value_prefix:
+            raise ConfigError(
+                f"latent.value_prefix is {self.latent.value_prefix} and unroll.value_prefix is"
+                f" {self.unroll.value_prefix}; allowed: both alike, the network's head and its targets"
+            )
+        if self.model == "rules" and self.env.id:
+            raise ConfigError(
+                f"env.id is `{self.env.id}` and model = rules; an environment's rules aren't known;"
+                " next: model = learned"
+            )
 
 
 def refuse_changes(saved: str, config: RunConfig, path: Path) -> None:

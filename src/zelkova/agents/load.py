@@ -103,7 +103,7 @@ def load_agent(
         num_leaves: of one tree evaluated at a time: fills a network's batch where few positions are searched.
         **search: other fields of SearchConfig to change.
     Raises:
-        CheckpointError: the file is missing, damaged or foreign.
+        CheckpointError: the file is missing, damaged, foreign or of a learned model.
         ConfigError: a search setting is unknown or out of range.
         GameError: the game that it names can't be loaded, or is a file in the run's own folder.
     """
@@ -159,6 +159,8 @@ def load_parts(path: str | Path, num_simulations: int | None, search: dict[str, 
     if num_simulations is not None:
         search = {**search, "num_simulations": num_simulations}
     file, tensors, words = find_checkpoint(path)
+    if words.get("model") == "learned":
+        raise CheckpointError(f"{file} is of a learned model and knows no rules; next: zelkova arena {path}")
     try:
         games.refuse_inside(words["game"], run_of(file))
         game = games.load(words["game"], json.loads(words["game_options"]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zelkova.cli import console
+from zelkova.cli.environment import is_of_environment, play_in_environment
 from zelkova.cli.options import Device, Json
 from zelkova.cli.user_game import refuse_broken
 from zelkova.errors import LARGEST_SEED, ConfigError
@@ -16,7 +17,7 @@ from zelkova.errors import LARGEST_SEED, ConfigError
 if TYPE_CHECKING:
     from zelkova.cli.figures import Figures
     from zelkova.evaluation.match import MatchResult
-    from zelkova.evaluation.players import Player
+    from zelkova.evaluation.players import ActingAgent, Player
     from zelkova.games import Game
 
 BATCH = 64  # positions that one agent searches side by side
@@ -33,7 +34,10 @@ def arena(
     game: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="The game, where no player is a run.")
     ] = None,
-    simulations: Annotated[int, typer.Option(min=1, help="Of a run's agent, a move.")] = 64,
+    simulations: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of a run's agent, a move: 64, or in an environment those of its training."),
+    ] = None,
     openings: Annotated[
         int | None, typer.Option(min=0, help="Most random plies before a game; else 2, or 4 between agents.")
     ] = None,
@@ -43,11 +47,19 @@ def arena(
     device: Device = None,
     json: Json = None,
 ) -> None:
-    """Play matches with balanced seats and openings; give score, Elo and their 95 % intervals."""
+    """Play matches with balanced seats and openings; give score, Elo and their 95 % intervals.
+
+    One run alone, whose agent acts in an environment, plays whole episodes there: mean return, without noise.
+    """
     from zelkova.cli.figures import Figures
     from zelkova.evaluation.config import MatchConfig
     from zelkova.evaluation.match import most_opening_plies, play_match
 
+    if len(players) == 1 and is_of_environment(players[0]):
+        with Figures(json) as figures:
+            play_in_environment(players[0], games, simulations, seed, device or "auto", figures)
+        return
+    simulations = 64 if simulations is None else simulations
     if len(players) < 2:
         raise ConfigError(
             f"arena got one player, `{players[0]}`; allowed: two or more, such as a run and uct:1000"
@@ -100,15 +112,13 @@ def seat_players(
         refuse_broken(rules)
     for text in texts:
         if text not in made and not is_reference(text) and Path(text).exists():
-            from zelkova.agents.load import load_agent
-
-            agent = load_agent(text, num_simulations=simulations, batch=BATCH, device=device)
-            refuse_broken(agent.game)
+            agent, own = load_player(text, simulations, device)
+            refuse_broken(own)
             made[text] = SearchPlayer(agent, text)
-            rules = rules or agent.game
-            if (agent.game.name, agent.game.options) != (rules.name, rules.options):
+            rules = rules or own
+            if (own.name, own.options) != (rules.name, rules.options):
                 raise ConfigError(
-                    f"{text} plays {_spell(agent.game)}, others {_spell(rules)}; allowed: one game for all"
+                    f"{text} plays {_spell(own)}, others {_spell(rules)}; allowed: one game for all"
                 )
     if rules is None:
         named = " and ".join(texts)
@@ -118,6 +128,26 @@ def seat_players(
     return rules, [
         made[text] if text in made else make_player(text, rules, threads=threads) for text in texts
     ]
+
+
+def load_player(text: str, simulations: int, device: str) -> "tuple[ActingAgent, Game]":
+    """Load a run's agent and the game it plays; of a learned model, which sees no rules, as well.
+
+    Raises:
+        CheckpointError: the run can't be read.
+        ConfigError: it acts in an environment, where there is no opponent.
+    """
+    from zelkova.agents.load import find_checkpoint, load_agent
+
+    if find_checkpoint(text)[2].get("model") != "learned":
+        agent = load_agent(text, num_simulations=simulations, batch=BATCH, device=device)
+        return agent, agent.game
+    from zelkova.agents.learned.load import HiddenRules, load_learned
+
+    parts = load_learned(text, num_simulations=simulations, device=device)
+    if parts.game is None:
+        raise ConfigError(f"{text} acts in {parts.env.get('id')}, alone; next: zelkova arena {text}")
+    return HiddenRules(parts.game, parts.agent), parts.game
 
 
 def describe_match(result: "MatchResult", plies: int) -> list[str]:

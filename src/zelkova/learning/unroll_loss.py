@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from zelkova.errors import ShapeError
+from zelkova.learning.config import UnrollLossConfig
 from zelkova.learning.losses import Objective
-from zelkova.learning.unroll_config import UnrollLossConfig
 from zelkova.networks.learned.network import LearnedNetwork
 from zelkova.networks.learned.support import Support, squash
 from zelkova.replay.unroll import UnrollBatch

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.replay.config import UnrollConfig
 from zelkova.replay.trajectories import Picks, TrajectoryBuffer
-from zelkova.replay.unroll_config import UnrollConfig
 
 Floats = NDArray[np.float32]
 
@@ -73,7 +73,8 @@ def horizons(buffer: TrajectoryBuffer, picks: Picks, config: UnrollConfig) -> ND
     if not config.correction:
         return horizon
     age = buffer.total_added - buffer.take("number", picks.rows)[:, None]
-    shorter: NDArray[np.int64] = np.clip(horizon - age // max(int(0.3 * config.correction_span), 1), 1, config.td_steps)
+    less = age // max(int(0.3 * config.correction_span), 1)
+    shorter: NDArray[np.int64] = np.clip(horizon - less, 1, config.td_steps)
     return shorter
 
 
@@ -168,6 +169,22 @@ def make_unroll(
         next_mask=steps.ahead[:, 1:] >= 0 if needs_next else None,
         to_play=read("to_play", flat, count + 1),
         weights=picks.weights,
+    )
+
+
+def turn_to_mover(batch: UnrollBatch) -> UnrollBatch:
+    """Turn values and rewards so that each step's mover comes first, where turns go around in a cycle.
+
+    Args:
+        batch: of absolute players. Beyond an end the cycle goes on.
+    """
+    players = batch.values.shape[-1]
+    steps = np.arange(batch.values.shape[1])
+    mover = (batch.to_play[:, :1].astype(np.int64) + steps) % players
+    seats = (mover[..., None] + np.arange(players)) % players
+    return batch._replace(
+        values=np.take_along_axis(batch.values, seats, axis=2),
+        rewards=np.take_along_axis(batch.rewards, seats[:, 1:], axis=2),
     )
 
 

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.learned_agent import LearnedAgent
+from zelkova.agents.learned.agent import LearnedAgent, Plan
 from zelkova.envs.batch import EnvBatch, Transition
 from zelkova.errors import LARGEST_SEED, CheckpointError
 from zelkova.replay.trajectory import Trajectory
-from zelkova.search.planning import Plan
 from zelkova.selfplay.config import SelfPlayConfig
 
 STEP_FIELDS = ("actions", "rewards", "legal", "policy", "candidates", "values", "to_play")
@@ -139,7 +138,8 @@ class Actors:
         if not rows:
             return []
         final = np.stack([self.episodes[row].observations[-1] for row in rows])
-        bootstrap = self.agent.values(final)
+        to_play = np.array([self.episodes[row].to_play for row in rows], np.int8)
+        bootstrap = self.agent.values(final, to_play)
         ended = []
         for index, row in enumerate(rows):
             is_terminal = bool(found.terminated[row])

@@ -8,11 +8,10 @@ Source: MuZero (Schrittwieser et al. 2020), Appendix H; EfficientZero (Ye et al.
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.learned_agent import LearnedAgent
+from zelkova.agents.learned.agent import LearnedAgent, Plan
+from zelkova.replay.config import UnrollConfig
 from zelkova.replay.trajectories import Picks, TrajectoryBuffer
 from zelkova.replay.unroll import Fresh, bootstrap_rows, find_steps
-from zelkova.replay.unroll_config import UnrollConfig
-from zelkova.search.planning import Plan
 from zelkova.selfplay.reanalyse_config import ReanalyseConfig
 
 
@@ -50,7 +49,7 @@ class Reanalyser:
         """Give the target network's own values of what the targets begin with, [B, K + 1, P]."""
         where = bootstrap_rows(buffer, picks, self.unroll)
         rows, inverse = np.unique(np.maximum(where, 0), return_inverse=True)
-        values = self.agent.values(buffer.take("observations", rows))
+        values = self.agent.values(buffer.take("observations", rows), buffer.take("to_play", rows))
         return values[inverse].reshape(*where.shape, -1)
 
     def _policies(

@@ -8,21 +8,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from zelkova.agents.learned_agent import LearnedAgent
-from zelkova.agents.load_learned import describe_learned
+from zelkova import games
+from zelkova.agents.learned.agent import LearnedAgent
+from zelkova.agents.learned.load import HiddenRules, describe_learned
 from zelkova.config import RunConfig
 from zelkova.envs.make import make_batch
 from zelkova.errors import CheckpointError
 from zelkova.evaluation.episodes import play_episodes
+from zelkova.evaluation.players import SearchPlayer
+from zelkova.evaluation.rating import Gauntlet
 from zelkova.learning.chunks import Packing
 from zelkova.learning.learner import Learner
 from zelkova.learning.unroll_loss import UnrollObjective
 from zelkova.networks.inference import resolve_device
 from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
+from zelkova.replay.packing import pack_trajectories, unpack_trajectories
 from zelkova.replay.trajectories import TrajectoryBuffer
 from zelkova.replay.trajectory import Trajectory
-from zelkova.replay.trajectory_packing import pack_trajectories, unpack_trajectories
-from zelkova.replay.unroll import make_unroll
+from zelkova.replay.unroll import make_unroll, turn_to_mover
 from zelkova.selfplay.acting import Actors
 from zelkova.selfplay.reanalyse import Reanalyser
 from zelkova.wheel.wheel import Metrics, Wheel
@@ -41,7 +44,9 @@ class LearnedWheel(Wheel):
         """
         super().__init__(config)
         self.device, self.device_reason = resolve_device(config.device)
-        self.envs = make_batch(config.env, config.selfplay.games)
+        options = dict(config.game.options)
+        self.game = None if config.env.id else games.load(config.game.name, options)
+        self.envs = make_batch(config.env, config.selfplay.games, game=self.game)
         spec = self.envs.spec
         self.sizes = ModelSizes(spec.observation_shape, spec.num_actions, spec.action_dim, spec.num_players)
         network = build_learned(config.latent, self.sizes, config.seed)
@@ -56,6 +61,7 @@ class LearnedWheel(Wheel):
         self._targeted = 0  # step at which the target took its weights
         self.reanalyser = Reanalyser(self.target, config.reanalyse, config.unroll)
         self.selfplay = Actors(self.envs, self.agent, config.selfplay, config.unroll.segment, config.seed)
+        self._gauntlet: Gauntlet | None = None
         self.title, self.engine_name = spec.name, f"torch {self.device}"
 
     def _new_agent(self) -> LearnedAgent:
@@ -83,6 +89,8 @@ class LearnedWheel(Wheel):
         fresh = self.reanalyser.refresh(self.buffer, picks, self.rng)
         needs_next = config.loss.consistency_weight > 0.0
         batch = make_unroll(self.buffer, picks, config.unroll, self.rng, fresh, needs_next)
+        if self.sizes.is_turned:
+            batch = turn_to_mover(batch)
         figures, errors = self.learner.step(batch)
         if errors is not None:
             self.buffer.update_priorities(picks, errors)
@@ -103,7 +111,8 @@ class LearnedWheel(Wheel):
         """
         self._load(self.agent)
         seen = np.stack([episode.observations[-1] for episode in self.selfplay.episodes])
-        if not np.isfinite(self.agent.values(seen)).all():
+        to_play = np.array([episode.to_play for episode in self.selfplay.episodes], np.int8)
+        if not np.isfinite(self.agent.values(seen, to_play)).all():
             raise CheckpointError(
                 f"learning diverged: after step {self.learner.steps} the network's values are no finite"
                 f" numbers; next: resume with a lower rate, --set learning.learning_rate=... (it is"
@@ -150,7 +159,7 @@ class LearnedWheel(Wheel):
     def describe(self) -> dict[str, str]:
         """Say in words what an agent of this run's checkpoints is made of."""
         acting = "ema." if self.config.learning.ema_decay > 0.0 else "network."
-        return describe_learned(self.sizes, self.config, acting)
+        return describe_learned(self.sizes, self.config, self.game, acting)
 
     def describe_episodes(self, episodes: Sequence[Trajectory]) -> Metrics:
         """Give how long episodes were and what they earned; segments of one count apart."""
@@ -174,11 +183,15 @@ class LearnedWheel(Wheel):
         return "".join(lines)
 
     def rate(self) -> Metrics:
-        """Play greedy episodes with the newest weights."""
+        """Play greedy episodes with the newest weights; a game against the reference opponents."""
         rating = self.config.rating
-        envs = make_batch(self.config.env, min(rating.games, 16), is_training=False)
+        if self.game is not None:
+            if self._gauntlet is None:
+                self._gauntlet = Gauntlet(self.game, rating, self.config.seed, threads=2)
+            return self._gauntlet.rate(SearchPlayer(HiddenRules(self.game, self.agent), "this"))
+        envs = make_batch(self.config.env, min(rating.games, 16), is_training=False, game=self.game)
         try:
-            result = play_episodes(envs, self._act_greedily, rating.games, self.config.seed)
+            result = play_episodes(envs, self.agent.act, rating.games, self.config.seed)
         finally:
             envs.close()
         return {
@@ -187,13 +200,6 @@ class LearnedWheel(Wheel):
             "eval/return_worst": float(result.returns[:, 0].min()),
             "eval/episode_length": float(result.lengths.mean()),
         }
-
-    def _act_greedily(
-        self, observations: NDArray[Any], to_play: NDArray[np.int8], legal: NDArray[np.bool_]
-    ) -> NDArray[Any]:
-        """Search without noise and take the search's own choice."""
-        plan = self.agent.search(observations, to_play, legal, seed=0, is_noisy=False)
-        return plan.action
 
 
 def prefix_reset(config: RunConfig) -> int:

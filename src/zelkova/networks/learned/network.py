@@ -22,6 +22,7 @@ class ModelSizes(NamedTuple):
     num_actions: int  # A; 0: continuous
     action_dim: int  # D; 0: numbered actions
     num_players: int  # P
+    is_turned: bool = False  # values and rewards begin with the mover, as the observation does
     learns_turns: bool = False  # a head says whose turn it is
 
 

@@ -57,7 +57,7 @@ class LearnedModel:
             observed: B of them.
         """
         found = self.network.initial_inference(observed.observation)
-        value = self.network.value_of(found.value)
+        value = self.absolute(self.network.value_of(found.value), observed.to_play)
         embedding: Any = (found.latent, observed.to_play)
         if self.prefix_reset:
             rows = len(value)
@@ -88,8 +88,17 @@ class LearnedModel:
             reached = self.network.reward_of(found.reward)
             reward = reached - torch.where(is_reset, 0.0, total)
             after = (found.latent, self._next(found, to_play), *found.hidden, reached, depth + 1)
-        value = self.network.value_of(found.value)
+        value = self.absolute(self.network.value_of(found.value), after[1])
+        reward = self.absolute(reward, after[1])
         return Step(after, self._policy(found, 1.0), value, reward, self.discount, after[1])
+
+    def absolute(self, values: Tensor, to_play: Tensor) -> Tensor:
+        """Turn values [R, P] that begin with the mover into those of absolute players."""
+        if not self.network.sizes.is_turned:
+            return values
+        players = self.network.num_players
+        seats = (torch.arange(players, device=values.device) - to_play.unsqueeze(1)) % players
+        return values.gather(1, seats)
 
     def _policy(self, found: Prediction, spread: float) -> Tensor | SquashedGaussian:
         """Give logits, or the distribution that actions are drawn from."""

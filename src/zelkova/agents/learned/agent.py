@@ -6,13 +6,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from zelkova.agents.learned_model import LearnedModel, Observed
-from zelkova.agents.planning_config import PlanningConfig
+from zelkova.agents.learned.config import PlanningConfig
+from zelkova.agents.learned.model import LearnedModel, Observed
 from zelkova.networks.learned.network import LearnedNetwork
 from zelkova.search.config import SearchConfig
 from zelkova.search.models.torch_model import single_thread
 from zelkova.search.planning import Plan, Searcher, Seed
 from zelkova.search.policies import Custom
+
+__all__ = ["LearnedAgent", "Plan"]
 
 
 class LearnedAgent:
@@ -74,11 +76,18 @@ class LearnedAgent:
                 self._observed(observations, to_play), seed=seed, temperature=temperature, legal=mask
             )
 
-    def values(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        """Give the network's own values [B, P] of observations [B, *shape], without a search."""
+    def act(
+        self, observations: NDArray[Any], to_play: NDArray[np.int8], legal: NDArray[np.bool_]
+    ) -> NDArray[Any]:
+        """Give the search's own choices [B] or [B, D], without noise; arguments as for `search`."""
+        action: NDArray[Any] = self.search(observations, to_play, legal, seed=0, is_noisy=False).action
+        return action
+
+    def values(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> NDArray[np.float32]:
+        """Give the network's own values [B, P] of observations [B, *shape], without a search; turns are [B]."""
         with single_thread(), torch.inference_mode():
-            found = self.network.initial_inference(self._put(observations))
-            return self.network.value_of(found.value).cpu().numpy()
+            root = self.model.root(self._observed(observations, to_play))
+            return root.value.cpu().numpy()
 
     def _observed(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> Observed:
         return Observed(self._put(observations), self._put(to_play).long())

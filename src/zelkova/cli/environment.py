@@ -1,0 +1,73 @@
+"""`zelkova arena RUN` where the run's agent acts in an environment: whole episodes and their mean return."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zelkova.cli import console
+from zelkova.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from zelkova.cli.figures import Figures
+
+PARALLEL = 25  # episodes at a time
+
+
+def is_of_environment(text: str) -> bool:
+    """Say whether a text names a run, or a checkpoint, whose agent acts in an environment."""
+    from zelkova.agents.load import find_checkpoint
+
+    if not Path(text).exists():
+        return False
+    words = find_checkpoint(text)[2]
+    return words.get("model") == "learned" and "game" not in words
+
+
+def play_in_environment(
+    text: str, episodes: int, simulations: int | None, seed: int, device: str, figures: "Figures"
+) -> None:
+    """Play greedy episodes and say how they went.
+
+    Args:
+        text: a run's folder or a checkpoint.
+        episodes: how many.
+        simulations: a decision; None: as in training.
+        seed: of the environments.
+        device: where the network runs.
+        figures: takes the figures.
+    Raises:
+        CheckpointError: the run can't be read.
+        EnvError, MissingExtraError: the environment can't be made or fails.
+    """
+    from zelkova import settings
+    from zelkova.agents.learned.load import load_learned
+    from zelkova.envs.config import EnvConfig
+    from zelkova.envs.make import make_batch
+    from zelkova.evaluation.episodes import play_episodes
+
+    parts = load_learned(text, num_simulations=simulations, device=device)
+    made = parts.env.pop("make", {})
+    config = settings.build(EnvConfig, {**parts.env, **made}, "env")
+    envs = make_batch(config, min(PARALLEL, episodes), is_training=False)
+    trained, given = parts.agent.network.sizes.observation_shape, envs.spec.observation_shape
+    if trained != given:
+        raise CheckpointError(
+            f"{text} was trained on observations {trained}; {config.id} here gives {given}; next: the version"
+            " of the environment that it was trained with"
+        )
+    count = parts.agent.policy.num_simulations
+    console.result(f"{config.id}, {count} simulations a decision, no noise")
+    with console.Progress("episodes") as progress:
+
+        def watch(done: int) -> None:
+            progress.update(min(done / episodes, 1.0), {"episodes": done})
+
+        result = play_episodes(envs, parts.agent.act, episodes, seed, watch)
+    envs.close()
+    played, returns = len(result.returns), result.returns[:, 0]
+    params = {"run": text, "env": config.id, "episodes": played, "simulations": count, "seed": seed}
+    figures.add("arena/return", result.mean, **params)
+    figures.add("arena/return_error", result.error, **params)
+    console.result(
+        f"mean return {result.mean:.4g} (standard error {result.error:.2g}, {played} episodes);"
+        f" worst {returns.min():.4g}, best {returns.max():.4g}; {result.lengths.mean():.4g} decisions on average"
+    )

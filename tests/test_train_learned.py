@@ -1,0 +1,113 @@
+"""A run over a learned model: it goes on exactly where it was stopped, and it learns."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.training import metrics, newest
+
+from zelkova.config import load_config
+from zelkova.errors import ConfigError
+from zelkova.train import Run
+
+TINY = ("size=tiny", "selfplay.moves_per_round=15", "checkpoint.every_rounds=1")
+RUNS = {
+    "environment": ("gumbel-muzero-cartpole", ()),
+    "priorities and reanalyse": (
+        "muzero-cartpole", ("replay.priority_alpha=0.6", "reanalyse.policy_share=0.5", "reanalyse.values=search"),
+    ),
+    "value prefix and correction": (
+        "gumbel-muzero-cartpole",
+        ("latent.value_prefix=true", "unroll.value_prefix=true", "unroll.correction=true", "unroll.segment=10"),
+    ),
+    "continuous": ("sampled-pendulum", ("unroll.segment=20", "reanalyse.policy_share=0.5")),
+    "game": ("muzero-tictactoe", ()),
+    "convolutions": ("muzero-connect-four", ()),
+}  # fmt: skip
+
+
+def begin(folder: Path, source: str, overrides: tuple[str, ...], rounds: int) -> Run:
+    folder.mkdir(parents=True, exist_ok=True)
+    run = Run(load_config(source, [*TINY, *overrides]), folder)
+    run.begin()
+    for _ in range(rounds):
+        run.turn()
+    return run
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_stop_and_resume_is_no_stop(name: str, tmp_path: Path) -> None:
+    source, overrides = RUNS[name]
+    begin(tmp_path / "straight", source, overrides, 5).wheel.close()
+    begin(tmp_path / "stopped", source, overrides, 3).wheel.close()
+    run = Run(load_config(str(tmp_path / "stopped" / "config.toml")), tmp_path / "stopped")
+    assert run.resume() == []
+    for _ in range(2):
+        run.turn()
+    assert run.wheel.learner.steps > 0
+    run.wheel.close()
+    one, other = newest(tmp_path / "straight"), newest(tmp_path / "stopped")
+    assert (one.number, one.learner.steps) == (other.number, other.learner.steps)
+    for key, tensor in one.learner.tensors.items():
+        assert torch.equal(tensor, other.learner.tensors[key]), key
+    assert one.arrays.keys() == other.arrays.keys()
+    for key, array in one.arrays.items():
+        assert array.tobytes() == other.arrays[key].tobytes(), key
+    assert metrics(tmp_path / "straight") == metrics(tmp_path / "stopped")
+
+
+def test_a_damaged_target_network_is_refused(tmp_path: Path) -> None:
+    run = begin(tmp_path, "gumbel-muzero-cartpole", (), 1)
+    arrays: dict[str, Any] = run.wheel.extra_arrays()
+    arrays.pop("targeted")
+    with pytest.raises(ValueError, match="lacks parts of a learned model"):
+        run.wheel.load_extra_arrays(arrays)
+    run.wheel.close()
+
+
+def test_the_two_settings_of_the_value_prefix_go_together() -> None:
+    with pytest.raises(ConfigError, match="both alike"):
+        load_config("gumbel-muzero-cartpole", ["latent.value_prefix=true"])
+
+
+def test_an_environment_has_no_known_rules() -> None:
+    with pytest.raises(ConfigError, match="model = learned"):
+        load_config("gumbel-muzero-cartpole", ["model=rules"])
+
+
+def test_an_environment_is_a_source() -> None:
+    config = load_config("MountainCar-v0")
+    assert (config.model, config.env.id, config.preset) == ("learned", "MountainCar-v0", "gumbel-muzero")
+
+
+def test_a_one_step_environment_reaches_its_value(tmp_path: Path) -> None:
+    """Tic-tac-toe's last move is not it: a bandit of two arms is, of which the second pays 1."""
+    import gymnasium
+
+    class Bandit(gymnasium.Env[Any, Any]):
+        observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+            return np.ones(2, np.float32), {}
+
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            return np.zeros(2, np.float32), float(action), True, False, {}
+
+    gymnasium.register("Bandit-v0", Bandit)
+    try:
+        run = begin(tmp_path, "Bandit-v0", ("learning.learning_rate=0.01", "learning.warmup_steps=0"), 40)
+        plan = run.wheel.agent.search(np.ones((1, 2), np.float32), np.zeros(1, np.int8), None, is_noisy=False)  # type: ignore[attr-defined]
+        run.wheel.close()
+    finally:
+        gymnasium.registry.pop("Bandit-v0")
+    assert plan.action[0] == 1
+    assert plan.raw_value[0, 0] == pytest.approx(1.0, abs=0.15)
+    assert plan.q_values[0, 1] == pytest.approx(1.0, abs=0.15)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["selfplay/episode_return"] > 0.7
+    shutil.rmtree(tmp_path / "replay")
