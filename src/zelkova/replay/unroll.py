@@ -73,7 +73,9 @@ def horizons(buffer: TrajectoryBuffer, picks: Picks, config: UnrollConfig) -> ND
     if not config.correction:
         return horizon
     age = buffer.total_added - buffer.take("number", picks.rows)[:, None]
-    shorter: NDArray[np.int64] = np.clip(horizon - age // max(int(0.3 * config.correction_span), 1), 1, config.td_steps)
+    shorter: NDArray[np.int64] = np.clip(
+        horizon - age // max(int(0.3 * config.correction_span), 1), 1, config.td_steps
+    )
     return shorter
 
 
