@@ -18,7 +18,7 @@ def column(numbers: Sequence[float]) -> NDArray[np.float32]:
 
 
 def make_trajectory(
-    rewards: Sequence[float], values: Sequence[float], terminated: bool, **others: Any
+    rewards: Sequence[float], values: Sequence[float], terminated: bool, /, **others: Any
 ) -> Trajectory:
     """One player; observation t is (t, 10 t), action t is t modulo 3, and policies are all on it."""
     moves = len(rewards)
