@@ -18,11 +18,15 @@ TINY = ("size=tiny", "selfplay.moves_per_round=15", "checkpoint.every_rounds=1")
 RUNS = {
     "environment": ("gumbel-muzero-cartpole", ()),
     "priorities and reanalyse": (
-        "muzero-cartpole", ("replay.priority_alpha=0.6", "reanalyse.policy_share=0.5", "reanalyse.values=search"),
+        "muzero-cartpole",
+        ("replay.priority_alpha=0.6", "reanalyse.policy_share=0.5", "reanalyse.values=search"),
     ),
     "value prefix and correction": (
         "gumbel-muzero-cartpole",
-        ("latent.value_prefix=true", "unroll.value_prefix=true", "unroll.correction=true", "unroll.segment=10"),
+        (
+            "latent.value_prefix=true", "unroll.value_prefix=true", "unroll.correction=true",
+            "unroll.segment=10",
+        ),
     ),
     "continuous": ("sampled-pendulum", ("unroll.segment=20", "reanalyse.policy_share=0.5")),
     "game": ("muzero-tictactoe", ()),

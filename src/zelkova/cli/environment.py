@@ -69,5 +69,5 @@ def play_in_environment(
     figures.add("arena/return_error", result.error, **params)
     console.result(
         f"mean return {result.mean:.4g} (standard error {result.error:.2g}, {played} episodes);"
-        f" worst {returns.min():.4g}, best {returns.max():.4g}; {result.lengths.mean():.4g} decisions on average"
+        f" worst {returns.min():.4g}, best {returns.max():.4g}; {result.lengths.mean():.4g} decisions a time"
     )

@@ -84,7 +84,7 @@ class LearnedAgent:
         return action
 
     def values(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> NDArray[np.float32]:
-        """Give the network's own values [B, P] of observations [B, *shape], without a search; turns are [B]."""
+        """Give the network's own values [B, P] of observations [B, *shape] and turns [B]: no search."""
         with single_thread(), torch.inference_mode():
             root = self.model.root(self._observed(observations, to_play))
             return root.value.cpu().numpy()

@@ -19,9 +19,10 @@ def squash(x: Tensor) -> Tensor:
 
 
 def stretch(y: Tensor) -> Tensor:
-    """Give the inverse of `squash`."""
-    root = torch.sqrt(1.0 + 4.0 * EPSILON * (y.abs() + 1.0 + EPSILON)) - 1.0
-    return torch.sign(y) * ((root / (2.0 * EPSILON)) ** 2 - 1.0)
+    """Give the inverse of `squash`; written without a difference of near numbers, for float32's sake."""
+    reach = y.abs() + 1.0 + EPSILON
+    root = 2.0 * reach / (torch.sqrt(1.0 + 4.0 * EPSILON * reach) + 1.0)
+    return torch.sign(y) * (root**2 - 1.0)
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Support:
     """Atoms from low to high; a number between two of them is shared out between both.
 
     Raises:
-        ConfigError: fewer than two atoms.
+        ConfigError: fewer than two atoms, or steps that do not end at the last one.
     """
 
     low: float
@@ -41,6 +42,11 @@ class Support:
         """Refuse an empty support."""
         if not (self.step > 0 and self.high - self.low >= self.step):
             raise ConfigError(f"support {self.low}..{self.high} in steps of {self.step} has no two atoms")
+        if abs(self.low + (self.num_atoms - 1) * self.step - self.high) > 1e-6 * (self.high - self.low):
+            raise ConfigError(
+                f"support {self.low}..{self.high} is no whole number of steps of {self.step}; next: a step that"
+                " divides it"
+            )
 
     @property
     def num_atoms(self) -> int:
