@@ -60,12 +60,7 @@ def arena(
             play_in_environment(players[0], games, simulations, seed, device or "auto", figures)
         return
     simulations = 64 if simulations is None else simulations
-    if len(players) < 2:
-        raise ConfigError(
-            f"arena got one player, `{players[0]}`; allowed: two or more, such as a run and uct:1000"
-        )
-    if len(players) > 2 and len(set(players)) < len(players):
-        raise ConfigError("arena got a player twice; allowed among more than two: different ones")
+    refuse_players(players)
     with Figures(json) as figures:
         rules, seated = seat_players(players, game, simulations, device or "auto")
         config = MatchConfig(games=games, seed=seed, opening_plies=openings)
@@ -87,6 +82,20 @@ def arena(
                 console.result(line)
         if len(seated) > 2:
             show_ladder(results, seated, figures)
+
+
+def refuse_players(players: Sequence[str]) -> None:
+    """Refuse too few players, or one twice among many.
+
+    Raises:
+        ConfigError: says what is allowed.
+    """
+    if len(players) < 2:
+        raise ConfigError(
+            f"arena got one player, `{players[0]}`; allowed: two or more, such as a run and uct:1000"
+        )
+    if len(players) > 2 and len(set(players)) < len(players):
+        raise ConfigError("arena got a player twice; allowed among more than two: different ones")
 
 
 def seat_players(

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from zelkova import games
@@ -83,7 +82,7 @@ class LearnedWheel(Wheel):
         """Take one optimiser step on unrolls from the replay; give its figures."""
         config = self.config
         if self.learner.steps - self._targeted >= config.reanalyse.target_steps:
-            self._load(self.target)
+            self.target.load(self.learner.acting_network)
             self._targeted = self.learner.steps
         picks = self.buffer.sample(config.learning.batch_size, self.rng)
         fresh = self.reanalyser.refresh(self.buffer, picks, self.rng)
@@ -96,20 +95,13 @@ class LearnedWheel(Wheel):
             self.buffer.update_priorities(picks, errors)
         return figures
 
-    def _load(self, agent: LearnedAgent) -> None:
-        """Copy the acting weights into an agent."""
-        with torch.no_grad():
-            new = self.learner.acting_network.state_dict()
-            for name, tensor in agent.network.state_dict().items():
-                tensor.copy_(new[name])
-
     def load_engines(self) -> None:
         """Hand the acting weights to the actors.
 
         Raises:
             CheckpointError: their answers are no finite numbers.
         """
-        self._load(self.agent)
+        self.agent.load(self.learner.acting_network)
         seen = np.stack([episode.observations[-1] for episode in self.selfplay.episodes])
         to_play = np.array([episode.to_play for episode in self.selfplay.episodes], np.int8)
         if not np.isfinite(self.agent.values(seen, to_play)).all():
@@ -121,10 +113,7 @@ class LearnedWheel(Wheel):
 
     def extra_arrays(self) -> dict[str, NDArray[Any]]:
         """Give the target network and the replay's priorities."""
-        target = {
-            f"target/{name}": tensor.cpu().numpy().copy()
-            for name, tensor in self.target.network.state_dict().items()
-        }
+        target = {f"target/{name}": array for name, array in self.target.weights().items()}
         return {
             **target,
             "targeted": np.array([self._targeted], np.int64),
@@ -138,9 +127,7 @@ class LearnedWheel(Wheel):
             CheckpointError: something is missing.
         """
         try:
-            with torch.no_grad():
-                for name, tensor in self.target.network.state_dict().items():
-                    tensor.copy_(torch.from_numpy(np.array(arrays[f"target/{name}"])))
+            self.target.load_weights({name: arrays[f"target/{name}"] for name in self.target.weights()})
             self._targeted = int(arrays["targeted"][0])
             self.buffer.load_priorities(arrays["priorities"])
         except (KeyError, RuntimeError, ValueError) as error:

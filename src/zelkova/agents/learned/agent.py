@@ -1,10 +1,12 @@
 """An agent without the rules: a network of learned dynamics and a search policy, over observations."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from zelkova.agents.learned.config import PlanningConfig
 from zelkova.agents.learned.model import LearnedModel, Observed
@@ -88,6 +90,27 @@ class LearnedAgent:
         with single_thread(), torch.inference_mode():
             root = self.model.root(self._observed(observations, to_play))
             return root.value.cpu().numpy()
+
+    @torch.no_grad()
+    def load(self, module: nn.Module) -> None:
+        """Copy the weights of a network of the same architecture."""
+        new = module.state_dict()
+        for name, tensor in self.network.state_dict().items():
+            tensor.copy_(new[name])
+
+    def weights(self) -> dict[str, NDArray[Any]]:
+        """Copy the weights as arrays by name."""
+        return {name: tensor.cpu().numpy().copy() for name, tensor in self.network.state_dict().items()}
+
+    @torch.no_grad()
+    def load_weights(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `weights` gave.
+
+        Raises:
+            KeyError, RuntimeError: an array is missing, or has another shape.
+        """
+        for name, tensor in self.network.state_dict().items():
+            tensor.copy_(torch.from_numpy(np.array(arrays[name])))
 
     def _observed(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> Observed:
         return Observed(self._put(observations), self._put(to_play).long())
