@@ -139,7 +139,7 @@ def test_a15_consistency_is_one_less_the_cosine() -> None:
     objective = UnrollObjective(UnrollLossConfig(consistency_weight=2.0))
     loss, _, figures = objective(Still(2), batch)
     assert float(figures["consistency_loss"]) - 1.0 == pytest.approx(-0.707107, abs=1e-6)
-    assert float(loss) == pytest.approx(2.0 * 0.5 * (1 - 0.707107), abs=1e-6)
+    assert loss.item() == pytest.approx(2.0 * 0.5 * (1 - 0.707107), abs=1e-6)
 
 
 def test_no_gradient_runs_into_what_was_seen() -> None:
@@ -161,14 +161,13 @@ WILD = {
 }
 
 
-@pytest.mark.parametrize("dims", [0, 2])
+@pytest.mark.parametrize(
+    ("field", "dims"), [(field, dims) for field in WILD for dims in (0, 2) if dims or field != "candidates"]
+)
 @pytest.mark.parametrize("heads", ["categorical", "scalar"])
-@pytest.mark.parametrize("field", WILD)
 def test_a_masked_target_changes_nothing(dims: int, heads: str, field: str) -> None:
     batch, network = make_batch(dims), build(dims, heads=heads)
     target, mask = getattr(batch, field), getattr(batch, WILD[field])
-    if target is None:
-        pytest.skip("numbered actions have no candidates")
     assert (~mask).any()
     before = loss_and_gradient(network, batch, **ALL)
     wild = target.clone()
@@ -273,7 +272,7 @@ def test_the_best_candidate_alone_or_all_by_weight() -> None:
 
 def overfit(network: LearnedNetwork, batch: UnrollBatch, steps: int, **settings: Any) -> dict[str, float]:
     objective = UnrollObjective(UnrollLossConfig(**{"value_weight": 1.0, **settings}))
-    optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
     for _ in range(steps):
         loss, errors, figures = objective(network, batch)
         optimizer.zero_grad()
@@ -285,7 +284,7 @@ def overfit(network: LearnedNetwork, batch: UnrollBatch, steps: int, **settings:
 
 def test_one_batch_of_numbered_actions_is_learnt_by_heart() -> None:
     batch, network = make_batch(), build()
-    got = overfit(network, batch, 400, consistency_weight=1.0)
+    got = overfit(network, batch, 150, consistency_weight=1.0)
     assert got["error"] < 0.1
     assert got["policy_loss"] - got["policy_target_entropy"] < 0.02
     assert got["consistency_loss"] < 0.02
@@ -296,7 +295,7 @@ def test_one_batch_of_numbered_actions_is_learnt_by_heart() -> None:
 
 def test_one_batch_of_continuous_actions_is_learnt_by_heart() -> None:
     batch, network = make_batch(2), build(2)
-    got = overfit(network, batch, 400, continuous="best")
+    got = overfit(network, batch, 150, continuous="best")
     assert got["error"] < 0.1
     mean, std = network.gaussian(network.initial_inference(batch.observations).policy)
     best = batch.candidates[torch.arange(6), 0, batch.policy[:, 0].argmax(-1)]
