@@ -300,6 +300,8 @@ def test_a_trajectory_without_candidates_among_those_with_is_refused() -> None:
         buffer.add(Trajectory(**fields))
     with pytest.raises(ShapeError):
         pack_trajectories([Trajectory(**fields), given])
+    with pytest.raises(ShapeError):
+        pack_trajectories([given, Trajectory(**fields)])
 
 
 def test_picks_name_the_final_observation_of_their_own_trajectory() -> None:

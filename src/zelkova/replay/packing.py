@@ -83,6 +83,8 @@ def pack_trajectories(trajectories: Sequence[Trajectory]) -> dict[str, NDArray[A
     Raises:
         ShapeError: they are unlike each other.
     """
+    if len({part.candidates is None for part in trajectories}) > 1:
+        raise ShapeError(f"{len(trajectories)} trajectories can't be joined: some have candidates, some not")
     try:
         packed = {
             name: np.concatenate([getattr(part, name) for part in trajectories])

@@ -79,12 +79,17 @@ class TrajectoryBuffer:
         moves = len(trajectory)
         if not self.columns:
             self.columns = {name: np.zeros((FIRST_ROWS, *a.shape[1:]), a.dtype) for name, a in rows.items()}
+        if set(rows) != set(self.columns):
+            raise ShapeError(
+                f"trajectory {trajectory.seed} has {sorted(set(rows) ^ set(self.columns))} where this replay has"
+                " not, or the other way; next: one environment and one configuration for a replay"
+            )
         for name, array in rows.items():
-            kept = self.columns.get(name)
-            if kept is None or kept.shape[1:] != array.shape[1:] or kept.dtype != array.dtype:
+            kept = self.columns[name]
+            if kept.shape[1:] != array.shape[1:] or kept.dtype != array.dtype:
                 raise ShapeError(
                     f"trajectory {trajectory.seed}: {name} is {array.dtype}{list(array.shape[1:])} a row, and"
-                    f" this replay holds {None if kept is None else f'{kept.dtype}{list(kept.shape[1:])}'};"
+                    f" this replay holds {kept.dtype}{list(kept.shape[1:])};"
                     " next: one environment and one configuration for a replay"
                 )
         self.total_added += moves
