@@ -29,7 +29,7 @@ class Transition(NamedTuple):
     rewards: NDArray[np.float32]  # [B, P]
     terminated: NDArray[np.bool_]  # [B] ended by its own rules
     truncated: NDArray[np.bool_]  # [B] cut by a time limit, and not ended
-    legal: NDArray[np.bool_]  # [B, A]
+    legal: NDArray[np.bool_]  # [B, A]; of an ended episode it may be empty
     to_play: NDArray[np.int8]  # [B]
 
 
@@ -74,6 +74,7 @@ class GymBatch:
         self._see = ObservationMap(envs[0].observation_space, config, self._map.num_actions, name)
         self._is_sign = is_clipped and config.reward_clip == "sign"
         self._steps = np.zeros(self.size, np.int64)
+        self._is_over = np.ones(self.size, np.bool_)  # an environment that was never reset has ended, too
         self.spec = EnvSpec(
             name, self._see.shape, self._see.dtype, self._map.num_actions, self._map.action_dim, 1
         )
@@ -86,7 +87,7 @@ class GymBatch:
         """Begin episodes in some; see EnvBatch."""
         seen = []
         for row, seed in zip(rows, seeds, strict=True):
-            self._steps[row] = 0
+            self._steps[row], self._is_over[row] = 0, False
             seen.append(
                 self._guard(
                     row, lambda env=self.envs[row], seed=seed: self._see(env.reset(seed=int(seed))[0])
@@ -98,23 +99,32 @@ class GymBatch:
         )
 
     def step(self, actions: NDArray[Any]) -> Transition:
-        """Act in each; see EnvBatch."""
+        """Act in each; see EnvBatch.
+
+        Raises:
+            EnvError: an environment raises, gives what it did not announce, or was not reset since its end.
+        """
+        if len(actions) != self.size:
+            raise EnvError(f"{self.spec.name}: {len(actions)} actions; allowed: {self.size}")
         seen, rewards = [], np.zeros((self.size, 1), np.float32)
         terminated, truncated = np.zeros(self.size, np.bool_), np.zeros(self.size, np.bool_)
         for row in range(self.size):
-            self._steps[row] += 1
             found = self._guard(row, lambda row=row: self._step_one(row, actions[row]))
             seen.append(found[0])
             rewards[row, 0], terminated[row], truncated[row] = found[1:]
         return self._pack(seen, rewards, terminated, truncated & ~terminated)
 
     def _step_one(self, row: int, action: Any) -> tuple[Any, float, bool, bool]:
+        if self._is_over[row]:
+            raise EnvError("its episode is over or has not begun; next: reset_rows")
+        self._steps[row] += 1
         observation, reward, terminated, truncated, _ = self.envs[row].step(self._map(action))
+        self._is_over[row] = bool(terminated) or bool(truncated)
         reward = float(reward)
         if not np.isfinite(reward):
             raise EnvError(f"it gives the reward {reward}; allowed: finite numbers")
         return (
-            self._see(observation),
+            self._see(observation, is_final=bool(self._is_over[row])),
             float(np.sign(reward)) if self._is_sign else reward,
             bool(terminated),
             bool(truncated),
@@ -145,11 +155,13 @@ class GymBatch:
         """Begin episodes and act them again; see EnvBatch."""
         first = self.reset(seeds)
         seen = list(zip(first.observations, first.legal, strict=True))
+        rewards, terminated, truncated = first.rewards, first.terminated, first.truncated
         for row, moves in enumerate(actions):
             for action in moves:
-                self._steps[row] += 1
-                seen[row] = self._guard(row, lambda row=row, action=action: self._step_one(row, action))[0]
-        return self._pack(seen, first.rewards, first.terminated, first.truncated)
+                found = self._guard(row, lambda row=row, action=action: self._step_one(row, action))
+                seen[row] = found[0]
+                rewards[row, 0], terminated[row], truncated[row] = found[1:]
+        return self._pack(seen, rewards, terminated, truncated & ~terminated)
 
     def close(self) -> None:
         """Let the environments go."""

@@ -174,8 +174,8 @@ class GameBatch:
         if len(stuck):
             row = int(rows[stuck[0]])
             raise EnvError(
-                f"{self.spec.name}, environment {row}, step {int(self._steps[row])}: no action is legal and the"
-                " game has not ended; next: check its rules"
+                f"{self.spec.name}, environment {row}, step {int(self._steps[row])}: no action is legal and"
+                " the game has not ended; next: check its rules"
             )
         self._legal[rows], self._is_over[rows] = legal, ended
         to_play = np.maximum(self.game.view_states(states)["to_play"], 0).astype(np.int8)

@@ -1,40 +1,77 @@
 """Makes environments by name, and says which package is missing where one is."""
 
+import dataclasses
+import difflib
+import importlib
 import os
 from typing import Any
 
 from zelkova.envs.batch import EnvBatch, GymBatch
 from zelkova.envs.config import EnvConfig
-from zelkova.errors import ConfigError, EnvError, MissingExtraError, hint
+from zelkova.envs.game_env import GameBatch
+from zelkova.errors import ConfigError, EnvError, MissingExtraError
+from zelkova.games import Game
 
-EXTRAS = {
+FAMILIES = {
     "ALE": "atari",
     "MiniGrid": "minigrid",
     "BabyAI": "minigrid",
-}  # first part of an id, and what it needs
+}  # first part of an id, and its extra
+MODULES = {"atari": "ale_py", "minigrid": "minigrid"}  # what an extra brings, and registers when imported
+ENTRIES = {"box2d": "box2d"}  # part of an entry point of Gymnasium's own environments, and its extra
 ATARI_SIZE = 96
+MOST_HINTS = 5
 
 
-def make_batch(config: EnvConfig, size: int, is_training: bool = True) -> EnvBatch:
+def make_batch(config: EnvConfig, size: int, is_training: bool = True, game: Game | None = None) -> EnvBatch:
     """Make B environments.
 
     Args:
         config: which, and how they are seen.
         size: B.
         is_training: with clipped rewards and episodes that end with a life, where the config has such.
+        game: played where config.id is empty.
     Raises:
         ConfigError: there is no such environment, or no agent here can act in it.
         MissingExtraError: it needs a package; the message has the command.
         EnvError: it can't be made.
     """
-    return GymBatch([_make_one(config, is_training) for _ in range(size)], config, is_training)
+    if not config.id:
+        return _make_games(config, size, game)
+    envs: list[Any] = []
+    try:
+        envs += (_make_one(config, is_training) for _ in range(size))
+        return GymBatch(envs, config, is_training)
+    except Exception:
+        for env in envs:
+            env.close()
+        raise
+
+
+def _make_games(config: EnvConfig, size: int, game: Game | None) -> GameBatch:
+    if game is None:
+        raise ConfigError(
+            "env.id is empty and there is no game; next: set env.id, as CartPole-v1, or game.name"
+        )
+    plain = EnvConfig()
+    changed = [
+        f"env.{field.name}"
+        for field in dataclasses.fields(config)
+        if getattr(config, field.name) != getattr(plain, field.name)
+    ]
+    if changed:
+        raise ConfigError(
+            f"{', '.join(changed)} can't be set for the game {game.name}, which is seen through its own"
+            " planes; next: leave it out, or set env.id"
+        )
+    return GameBatch(game, size)
 
 
 def _make_one(config: EnvConfig, is_training: bool) -> Any:
     import gymnasium
 
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # no window is opened
-    _register(config.id)
+    _register(config)
     options: dict[str, Any] = dict(config.make)
     if config.max_episode_steps:
         options["max_episode_steps"] = config.max_episode_steps
@@ -42,10 +79,18 @@ def _make_one(config: EnvConfig, is_training: bool) -> Any:
         options = {"frameskip": 1, "repeat_action_probability": 0.0, "full_action_space": False, **options}
     try:
         env = gymnasium.make(config.id, **options)
+        if config.atari:
+            env = gymnasium.wrappers.AtariPreprocessing(
+                env,
+                frame_skip=4,
+                screen_size=ATARI_SIZE,
+                grayscale_obs=True,
+                terminal_on_life_loss=is_training,
+            )
+        if config.frame_stack > 1:
+            env = gymnasium.wrappers.FrameStackObservation(env, config.frame_stack)
     except gymnasium.error.DependencyNotInstalled as error:
-        raise MissingExtraError(
-            f"{config.id} needs a package: pip install 'zelkova[box2d]' ({error})"
-        ) from error
+        raise _missing(config, error) from error
     except gymnasium.error.UnregisteredEnv as error:
         raise _unknown(config.id) from error
     except Exception as error:  # an environment's constructor may raise any
@@ -53,35 +98,51 @@ def _make_one(config: EnvConfig, is_training: bool) -> Any:
             f"{config.id} can't be made with {options}: {type(error).__name__}: {error};"
             " next: check the keys of [env]"
         ) from error
-    if config.atari:
-        env = gymnasium.wrappers.AtariPreprocessing(
-            env, frame_skip=4, screen_size=ATARI_SIZE, grayscale_obs=True, terminal_on_life_loss=is_training
-        )
-    if config.frame_stack > 1:
-        env = gymnasium.wrappers.FrameStackObservation(env, config.frame_stack)
     return env
 
 
-def _register(name: str) -> None:
-    """Import the package that registers an environment, where it is known.
+def _register(config: EnvConfig) -> None:
+    """Import the package that registers an environment: nothing else does it since Gymnasium 1.0.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: it is known which package, and it is not installed.
     """
     import gymnasium
 
-    family = name.partition("/")[0].partition("-")[0]
-    module = {"atari": "ale_py", "minigrid": "minigrid"}.get(EXTRAS.get(family, ""))
-    if module is None:
+    extra = "atari" if config.atari else FAMILIES.get(config.id.partition("/")[0].partition("-")[0])
+    if extra is None and config.id in gymnasium.registry:
         return
-    try:
-        gymnasium.register_envs(__import__(module))
-    except ImportError as error:
-        raise MissingExtraError(f"{name} needs a package: pip install 'zelkova[{EXTRAS[family]}]'") from error
+    for name in [extra] if extra else MODULES:  # old names of Atari games, as Pong-v4, tell no family
+        try:
+            importlib.import_module(MODULES[name])
+        except ImportError as error:
+            if extra:
+                raise _needs(config.id, f"zelkova[{name}]") from error
+
+
+def _needs(name: str, package: str) -> MissingExtraError:
+    return MissingExtraError(f"{name} needs a package that is not installed: pip install '{package}'")
+
+
+def _missing(config: EnvConfig, error: Exception) -> MissingExtraError:
+    """Name the extra that brings what an environment missed."""
+    import gymnasium
+
+    spec = gymnasium.registry.get(config.id)
+    entry = str(spec.entry_point) if spec is not None else ""
+    extra = next((extra for part, extra in ENTRIES.items() if part in entry), "atari" if config.atari else "")
+    if extra:
+        return _needs(config.id, f"zelkova[{extra}]")
+    return MissingExtraError(f"{config.id} needs a package that is not installed: {error}")
 
 
 def _unknown(name: str) -> ConfigError:
     import gymnasium
 
-    known = [spec for spec in gymnasium.registry if "/" not in spec]
-    return ConfigError(f"unknown environment `{name}`; {hint(name, known)}")
+    known = {known.lower(): known for known in gymnasium.registry}
+    near = difflib.get_close_matches(name.lower(), known, n=MOST_HINTS, cutoff=0.5)
+    shown = f"hint: did you mean {' or '.join(f'`{known[word]}`' for word in near)}?; " if near else ""
+    return ConfigError(
+        f"unknown environment `{name}`; {shown}next: take a name that gymnasium.pprint_registry() lists, or"
+        " package.module:Name-v0 for one of your own"
+    )

@@ -34,6 +34,7 @@ class Numbered:
 
     def __call__(self, action: Any) -> Any:
         """Add the space's first number."""
+        _refuse_outside(action, self.num_actions)
         return int(action) + self._start
 
 
@@ -46,8 +47,19 @@ class Joint:
 
     def __call__(self, action: Any) -> Any:
         """Take an index apart."""
+        _refuse_outside(action, self.num_actions)
         choices = np.unravel_index(int(action), self._counts.ravel())
         return (np.array(choices).reshape(self._counts.shape) + self._start).astype(self._dtype)
+
+
+def _refuse_outside(action: Any, num_actions: int) -> None:
+    """Refuse an index that stands for no action.
+
+    Raises:
+        EnvError: it is not one of 0..A-1.
+    """
+    if not 0 <= int(action) < num_actions:
+        raise EnvError(f"it is given the action {action}; allowed: 0 to {num_actions - 1}")
 
 
 class Continuous:
@@ -69,8 +81,15 @@ class Continuous:
         self._low, self._high, self._space = low, high, space
 
     def __call__(self, action: Any) -> Any:
-        """Stretch a vector from -1..1 to the limits."""
-        share = (np.clip(np.asarray(action, np.float64).reshape(self._low.shape), -1.0, 1.0) + 1.0) / 2.0
+        """Stretch a vector from -1..1 to the limits.
+
+        Raises:
+            EnvError: it has another size, or a number that is none.
+        """
+        vector = np.asarray(action, np.float64)
+        if vector.size != self.action_dim or np.isnan(vector).any():
+            raise EnvError(f"it is given the action {vector.tolist()}; allowed: {self.action_dim} numbers")
+        share = (np.clip(vector.reshape(self._low.shape), -1.0, 1.0) + 1.0) / 2.0
         scaled = self._low + share * (self._high - self._low)
         if np.issubdtype(self._space.dtype, np.integer):
             scaled = np.rint(scaled)
@@ -140,7 +159,8 @@ class ObservationMap:
         if config.layout == "flat":
             self.shape = self._flat_shape()
         else:
-            if not isinstance(space, spaces.Box) or len(space.shape) not in (2, 3):
+            images = (2, 3) if config.frame_stack == 1 else (3, 4)
+            if not isinstance(space, spaces.Box) or len(space.shape) not in images:
                 raise ConfigError(
                     f"{name} is seen with env.layout = {config.layout} and has the observations {space};"
                     " allowed: images; next: env.layout = flat"
@@ -161,29 +181,40 @@ class ObservationMap:
             ) from reason
 
     def _planes(self, image: NDArray[Any]) -> NDArray[Any]:
+        """Give the planes [C, H, W] of an image, or of a stack of images: the oldest image's first."""
+        if self._config.frame_stack > 1:
+            return np.concatenate([self._image_planes(frame) for frame in image])
+        return self._image_planes(image)
+
+    def _image_planes(self, image: NDArray[Any]) -> NDArray[Any]:
         if image.ndim == 2:
             return image[None]
         return np.moveaxis(image, -1, 0) if self._config.layout == "hwc" else image
 
-    def __call__(self, observation: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def __call__(self, observation: Any, is_final: bool = False) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Give an observation as an array, and the mask bool[A].
 
+        Args:
+            observation: as the environment gave it.
+            is_final: the episode ended: nothing need be legal.
         Raises:
             EnvError: another shape than announced, a number that is not finite, or an empty mask.
         """
+        from gymnasium import spaces
+
         legal = np.ones(max(self._num_actions, 1), np.bool_)
         if self._is_dict:
             if self._has_mask:
-                legal = np.asarray(observation[self._config.mask]).astype(np.bool_).ravel()
-                if legal.shape != (self._num_actions,) or not legal.any():
-                    raise EnvError(
-                        f"its mask `{self._config.mask}` allows {int(legal.sum())} of {len(legal)} actions;"
-                        f" allowed: one or more of {self._num_actions}"
-                    )
+                legal = self._read_mask(observation[self._config.mask], is_final)
             if self._config.observation:
                 observation = observation[self._config.observation]
             elif self._has_mask:
                 observation = {key: part for key, part in observation.items() if key != self._config.mask}
+        if isinstance(self._space, spaces.Box) and np.shape(observation) != self._space.shape:
+            raise EnvError(
+                f"it gives an observation of shape {np.shape(observation)};"
+                f" its space says {self._space.shape}"
+            )
         array = (
             self._flatten(observation)
             if self._config.layout == "flat"
@@ -191,10 +222,22 @@ class ObservationMap:
         )
         if array.shape != self.shape:
             raise EnvError(f"it gives an observation of shape {array.shape}; its space says {self.shape}")
-        array = array.astype(self.dtype)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
+            array = array.astype(self.dtype)
         if array.dtype == np.float32 and not np.isfinite(array).all():
             raise EnvError(f"it gives the observation {array.ravel()[:8].tolist()}; allowed: finite numbers")
         return array, legal
+
+    def _read_mask(self, mask: Any, is_final: bool) -> NDArray[np.bool_]:
+        """Give a mask as bool[A]; of stacked ones the newest."""
+        legal = np.asarray(mask).astype(np.bool_)
+        legal = (legal[-1] if self._config.frame_stack > 1 else legal).ravel()
+        if legal.shape != (self._num_actions,) or not (is_final or legal.any()):
+            raise EnvError(
+                f"its mask `{self._config.mask}` allows {int(legal.sum())} of {len(legal)} actions;"
+                f" allowed: one or more of {self._num_actions}"
+            )
+        return legal
 
     def _flatten(self, observation: Any) -> NDArray[Any]:
         from gymnasium import spaces

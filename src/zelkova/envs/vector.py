@@ -1,8 +1,8 @@
 """True transitions of a vector environment of Gymnasium, however it resets itself.
 
-After an episode's end a vector environment goes on in one of three ways, which it announces in
-`metadata["autoreset_mode"]`: in NEXT_STEP the call after an end ignores the action and only resets; in SAME_STEP
-the call that ends resets at once, and the last observation stands in the infos; in DISABLED the caller resets.
+After an episode's end a vector environment goes on in one of three ways, which it announces in its metadata
+as "autoreset_mode": in NEXT_STEP the call after an end ignores the action and only resets; in SAME_STEP the
+call that ends resets at once, and the last observation stands in the infos; in DISABLED the caller resets.
 """
 
 import copy
@@ -39,7 +39,8 @@ def autoreset_mode(vector_env: Any) -> Any:
         return AutoresetMode(told)
     except ValueError as error:
         raise ConfigError(
-            f"{vector_env} announces the autoreset mode {told!r}; allowed: {', '.join(AutoresetMode.__members__)};"
+            f"{vector_env} announces the autoreset mode {told!r};"
+            f" allowed: {', '.join(AutoresetMode.__members__)};"
             ' next: set metadata["autoreset_mode"] to what it does'
         ) from error
 
