@@ -102,7 +102,7 @@ def test_a_one_step_environment_reaches_its_value(tmp_path: Path) -> None:
         def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
             return np.zeros(2, np.float32), float(action), True, False, {}
 
-    gymnasium.register("Bandit-v0", Bandit)
+    gymnasium.register("Bandit-v0", lambda **_: Bandit())
     try:
         run = begin(tmp_path, "Bandit-v0", ("learning.learning_rate=0.01", "learning.warmup_steps=0"), 40)
         plan = run.wheel.agent.search(np.ones((1, 2), np.float32), np.zeros(1, np.int8), None, is_noisy=False)  # type: ignore[attr-defined]

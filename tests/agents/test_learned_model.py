@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from zelkova.agents.learned_agent import LearnedAgent
-from zelkova.agents.learned_model import LearnedModel, Observed
-from zelkova.agents.planning_config import PlanningConfig
+from zelkova.agents.learned.agent import LearnedAgent
+from zelkova.agents.learned.config import PlanningConfig
+from zelkova.agents.learned.model import LearnedModel, Observed
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
 from zelkova.search.config import SearchConfig
@@ -110,7 +110,7 @@ def test_n16_in_a_search_the_root_s_edges_earn_their_own_rewards(simulations: in
 def test_n16_in_a_search_a_path_earns_its_last_prefix() -> None:
     """Prefixes of 4 along the path B, B1 and 0 elsewhere, so that the mean of Q is between the two."""
     agent = LearnedAgent(
-        Written({node: 4.0 for node in range(1, 4096)}),
+        Written(dict.fromkeys(range(1, 4096), 4.0)),
         SearchConfig(policy="puct", num_simulations=20, dirichlet_fraction=0.0),
         PlanningConfig(),
         discount=1.0,

@@ -36,7 +36,7 @@ def test_joint_choices_are_numbered_the_last_dimension_fastest() -> None:  # pub
     "space",
     [
         spaces.MultiDiscrete([3, 2], start=[5, -1]),
-        spaces.MultiDiscrete([[2, 3], [1, 2]]),
+        spaces.MultiDiscrete(np.array([[2, 3], [1, 2]])),
         spaces.MultiBinary(3),
         spaces.MultiBinary((2, 2)),
     ],
@@ -106,7 +106,8 @@ def test_spaces_that_no_agent_acts_in_are_refused_by_name(space: Any) -> None:
 def test_images_become_planes(layout: Any, shape: tuple[int, ...]) -> None:
     space = spaces.Box(0, 255, shape, np.uint8)
     see = ObservationMap(space, EnvConfig(layout=layout), 2, "toy")
-    assert (see.shape, see.dtype) == ((3, 5, 4), np.uint8)
+    assert see.shape == (3, 5, 4)
+    assert see.dtype == np.uint8
     planes = np.arange(60, dtype=np.uint8).reshape(3, 5, 4)
     image = np.moveaxis(planes, 0, -1) if layout == "hwc" else planes
     np.testing.assert_array_equal(see(image)[0], planes)

@@ -1,5 +1,6 @@
 """Vector environments give true transitions, however they reset themselves."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,8 @@ class Parts(Toy):
 
 
 def counters(mode: Any, kind: Any = Toy, copy: bool = True) -> Any:
-    return SyncVectorEnv(
-        [lambda length=length: kind(length) for length in (3, 5)], autoreset_mode=mode, copy=copy
-    )
+    makers: list[Any] = [functools.partial(kind, length) for length in (3, 5)]
+    return SyncVectorEnv(makers, autoreset_mode=mode, copy=copy)
 
 
 def walk(envs: Any, steps: int = 8) -> list[VectorTransition]:

@@ -8,14 +8,14 @@ from tests.replay.made_trajectories import fill, pick, random_trajectory
 from torch import Tensor, nn
 
 from zelkova.errors import ConfigError, ShapeError
-from zelkova.learning.unroll_config import UnrollLossConfig
+from zelkova.learning.config import UnrollLossConfig
 from zelkova.learning.unroll_loss import UnrollObjective, gaussian_log_prob, scale_gradient
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
+from zelkova.replay.config import UnrollConfig
 from zelkova.replay.unroll import UnrollBatch, make_unroll
-from zelkova.replay.unroll_config import UnrollConfig
 
-ALL = {"consistency_weight": 2.0, "entropy_weight": 0.01}
+ALL: dict[str, Any] = {"consistency_weight": 2.0, "entropy_weight": 0.01}
 
 
 def tensors(batch: UnrollBatch) -> UnrollBatch:
@@ -145,7 +145,10 @@ def test_a15_consistency_is_one_less_the_cosine() -> None:
 def test_no_gradient_runs_into_what_was_seen() -> None:
     seen = torch.tensor([[[1.0, 1.0]]], requires_grad=True)
     batch = still_batch(
-        torch.tensor([[1.0, 0.0]], requires_grad=True), 1, next_observations=seen, next_mask=torch.tensor([[True]])
+        torch.tensor([[1.0, 0.0]], requires_grad=True),
+        1,
+        next_observations=seen,
+        next_mask=torch.tensor([[True]]),
     )
     loss, _, _ = UnrollObjective(UnrollLossConfig(consistency_weight=2.0))(Still(2), batch)
     assert torch.autograd.grad(loss, [batch.observations, seen], allow_unused=True)[1] is None
@@ -223,12 +226,14 @@ def test_errors_are_distances_of_values_at_the_first_step() -> None:
     torch.testing.assert_close(errors, (value - batch.values[:, 0]).abs()[:, 0])
 
 
-def test_numbers_a_support_can_t_hold_are_counted_where_they_are_targets() -> None:
+def test_numbers_beyond_the_support_are_counted_where_they_are_targets() -> None:
     batch, network = make_batch(), build(value_limit=2.0, reward_limit=2.0)
     values, rewards = torch.zeros_like(batch.values), torch.zeros_like(batch.rewards)
     values[0, 0], rewards[0, :2] = 1000.0, -1000.0
     values[~batch.value_mask] = 1e6
-    _, _, figures = UnrollObjective(UnrollLossConfig())(network, batch._replace(values=values, rewards=rewards))
+    _, _, figures = UnrollObjective(UnrollLossConfig())(
+        network, batch._replace(values=values, rewards=rewards)
+    )
     assert int(figures["outside_support"]) == 3
 
 
@@ -263,7 +268,7 @@ def test_actions_at_the_very_edge_have_finite_densities() -> None:
 
 def test_the_best_candidate_alone_or_all_by_weight() -> None:
     batch, network = make_batch(2), build(2)
-    only = {"value_weight": 0.0, "reward_weight": 0.0, "turn_weight": 0.0}
+    only: dict[str, Any] = {"value_weight": 0.0, "reward_weight": 0.0, "turn_weight": 0.0}
     best = torch.nn.functional.one_hot(batch.policy.argmax(-1), 4).float()
     one = loss_and_gradient(network, batch, continuous="best", **only)[0]
     torch.testing.assert_close(one, loss_and_gradient(network, batch._replace(policy=best), **only)[0])

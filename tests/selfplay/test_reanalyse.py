@@ -6,13 +6,13 @@ import pytest
 from numpy.typing import NDArray
 from tests.replay.made_trajectories import ACTIONS, fill, make_trajectory, pick, random_trajectory
 
-from zelkova.agents.learned_agent import LearnedAgent
-from zelkova.agents.planning_config import PlanningConfig
+from zelkova.agents.learned.agent import LearnedAgent
+from zelkova.agents.learned.config import PlanningConfig
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.networks.learned.network import ModelSizes, build_learned
+from zelkova.replay.config import UnrollConfig
 from zelkova.replay.trajectories import Picks, TrajectoryBuffer
 from zelkova.replay.unroll import Fresh, UnrollBatch, make_unroll
-from zelkova.replay.unroll_config import UnrollConfig
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.reanalyse import Reanalyser
 from zelkova.selfplay.reanalyse_config import ReanalyseConfig, Values
@@ -98,7 +98,7 @@ def test_policies_are_replaced_only_in_the_chosen_unrolls() -> None:
     for name in ("rewards", "values", "actions", "observations", "policy_mask"):
         np.testing.assert_array_equal(getattr(batch, name), getattr(plain, name))
     again, _ = refresh(buffer, picks, 0.5, "stored")
-    np.testing.assert_array_equal(again.policy, fresh.policy)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(again.policy, fresh.policy)
 
 
 def test_the_replay_itself_stays_as_it_was() -> None:
@@ -159,7 +159,7 @@ def test_a_real_agent_gives_policies_over_its_own_candidates(dims: int) -> None:
         assert (batch.candidates[mask] != plain.candidates[mask]).all(-1).any()
         np.testing.assert_array_equal(batch.candidates[~mask], plain.candidates[~mask])
     twice = reanalyser.refresh(buffer, picks, np.random.default_rng(0))
-    np.testing.assert_array_equal(twice.policy, fresh.policy)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(twice.policy, fresh.policy)
 
 
 @pytest.mark.parametrize("wrong", [{"values": "new"}, {"policy_share": 1.5}, {"target_steps": 0}])

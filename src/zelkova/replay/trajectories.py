@@ -81,8 +81,9 @@ class TrajectoryBuffer:
             self.columns = {name: np.zeros((FIRST_ROWS, *a.shape[1:]), a.dtype) for name, a in rows.items()}
         if set(rows) != set(self.columns):
             raise ShapeError(
-                f"trajectory {trajectory.seed} has {sorted(set(rows) ^ set(self.columns))} where this replay has"
-                " not, or the other way; next: one environment and one configuration for a replay"
+                f"trajectory {trajectory.seed} differs from this replay in"
+                f" {sorted(set(rows) ^ set(self.columns))};"
+                " next: one environment and one configuration for a replay"
             )
         for name, array in rows.items():
             kept = self.columns[name]

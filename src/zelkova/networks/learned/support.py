@@ -44,8 +44,8 @@ class Support:
             raise ConfigError(f"support {self.low}..{self.high} in steps of {self.step} has no two atoms")
         if abs(self.low + (self.num_atoms - 1) * self.step - self.high) > 1e-6 * (self.high - self.low):
             raise ConfigError(
-                f"support {self.low}..{self.high} is no whole number of steps of {self.step}; next: a step that"
-                " divides it"
+                f"support {self.low}..{self.high} is no whole number of steps of {self.step};"
+                " next: a step that divides it"
             )
 
     @property
