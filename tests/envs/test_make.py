@@ -49,12 +49,9 @@ def test_frames_are_stacked() -> None:
 
 @pytest.mark.parametrize(
     ("given", "nearest"),
-    [("CartPole", "CartPole-v1"), ("cartpol-v1", "CartPole-v1"), ("Acrobat-v1", "Acrobot-v1")],
+    [("cartpol-v1", "CartPole-v1"), ("Acrobat-v1", "Acrobot-v1")],
 )
 def test_an_unknown_name_gets_the_nearest(given: str, nearest: str) -> None:
-    make_batch(EnvConfig(id="CartPole-v1"), 1).close()
-    if given == "CartPole":  # Gymnasium takes the newest version of a name without one
-        pytest.skip("is known")
     with pytest.raises(ConfigError, match=f"unknown environment `{given}`; .*`{nearest}`") as caught:
         make_batch(EnvConfig(id=given), 1)
     assert len(str(caught.value)) < 400
@@ -72,8 +69,12 @@ def test_a_wrong_argument_is_named() -> None:
 
 
 def test_environments_are_closed_where_no_agent_can_act(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = []
-    monkeypatch.setattr(gymnasium.Wrapper, "close", lambda env: closed.append(env))
+    closed: list[Any] = []
+
+    def close(env: Any) -> None:
+        closed.append(env)
+
+    monkeypatch.setattr(gymnasium.Wrapper, "close", close)
     with pytest.raises(ConfigError, match=r"env.layout = flat"):
         make_batch(EnvConfig(id="CartPole-v1", layout="hwc"), 2)
     assert len(closed) == 2
