@@ -87,8 +87,8 @@ def test_replay_leads_to_the_same_state(name: str) -> None:
     for other in (again.replay([5, 6], played), envs.replay([5, 6], played)):
         for one, two in zip(found, other, strict=True):
             np.testing.assert_array_equal(one, two)
-    actions = np.array([np.flatnonzero(mask)[0] for mask in found.legal])
-    np.testing.assert_array_equal(envs.step(actions)[0], again.step(actions)[0])
+    chosen = np.array([np.flatnonzero(mask)[0] for mask in found.legal])
+    np.testing.assert_array_equal(envs.step(chosen)[0], again.step(chosen)[0])
 
 
 def test_replay_takes_games_of_different_lengths_and_ended_ones() -> None:

@@ -162,7 +162,9 @@ class Learner:
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         for name, parameter in self._parameters.items():
             kept = (
-                self._moments.get(name, {}) if self._optimizer is None else self._optimizer.state[parameter]
+                self._moments.get(name, {})
+                if self._optimizer is None
+                else self._optimizer.state.get(parameter, {})
             )
             for key, tensor in kept.items():
                 if tensor is not None:
@@ -185,7 +187,9 @@ class Learner:
             wanted |= {f"ema.{n}": t for n, t in self._average.state_dict().items()}
         moments: dict[str, dict[str, Tensor]] = {}
         for name, parameter in self._parameters.items():
-            moments[name] = self._fresh_moments(parameter) if state.steps else {}
+            # a parameter that no term of the loss has read has no moments yet
+            is_used = any(key.startswith(f"optimizer.{name}.") for key in state.tensors)
+            moments[name] = self._fresh_moments(parameter) if is_used else {}
             wanted |= {f"optimizer.{name}.{key}": tensor for key, tensor in moments[name].items()}
         _refuse_other(state.tensors, wanted)
         with torch.no_grad():
