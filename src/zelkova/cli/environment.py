@@ -40,13 +40,15 @@ def play_in_environment(
     """
     from zelkova import settings
     from zelkova.agents.learned.load import load_learned
+    from zelkova.agents.load import run_of
     from zelkova.envs.config import EnvConfig
-    from zelkova.envs.make import make_batch
+    from zelkova.envs.make import make_batch, refuse_inside
     from zelkova.evaluation.episodes import play_episodes
 
     parts = load_learned(text, num_simulations=simulations, device=device)
     made = parts.env.pop("make", {})
     config = settings.build(EnvConfig, {**parts.env, **made}, "env")
+    refuse_inside(config.id, run_of(Path(text)))
     envs = make_batch(config, min(PARALLEL, episodes), is_training=False)
     trained, given = parts.agent.network.sizes.observation_shape, envs.spec.observation_shape
     if trained != given:

@@ -142,7 +142,12 @@ def _game_of_run(run: Path, overrides: list[str] | None) -> Game:
         from zelkova.agents.load import load_agent
 
         return load_agent(run).game
-    table = read_toml(run / "config.toml").get("game")
+    settings = read_toml(run / "config.toml")
+    if settings.get("model") == "learned":
+        raise ConfigError(
+            f"{run} is of a learned model, which play can't seat yet; next: zelkova arena {run}"
+        )
+    table = settings.get("game")
     if not isinstance(table, dict) or not isinstance(table.get("name"), str):
         raise ConfigError(
             f"{run / 'config.toml'} names no game; allowed: [game] with a name; next: name another run"

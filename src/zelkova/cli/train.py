@@ -119,6 +119,7 @@ def open_run(
         DeviceError, GameError: see refuse_unusable.
     """
     from zelkova.config import load_config
+    from zelkova.envs.make import refuse_inside as refuse_env_inside
     from zelkova.games import refuse_inside
     from zelkova.learning.checkpoint import make_folder
     from zelkova.learning.lock import RunLock
@@ -134,6 +135,7 @@ def open_run(
             )
         config, folder = load_config(str(resume / "config.toml"), overrides), resume
         refuse_inside(config.game.name, resume)
+        refuse_env_inside(config.env.id, resume)
     else:
         assert source is not None
         config = load_config(source, overrides)

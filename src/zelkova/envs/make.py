@@ -3,7 +3,9 @@
 import dataclasses
 import difflib
 import importlib
+import importlib.util
 import os
+from pathlib import Path
 from typing import Any
 
 from zelkova.envs.batch import EnvBatch, GymBatch
@@ -21,6 +23,30 @@ MODULES = {"atari": "ale_py", "minigrid": "minigrid"}  # what an extra brings, a
 ENTRIES = {"box2d": "box2d"}  # part of an entry point of Gymnasium's own environments, and its extra
 ATARI_SIZE = 96
 MOST_HINTS = 5
+
+
+def refuse_inside(name: str, folder: Path) -> None:
+    """Refuse to import an environment's module out of a run's own folder, which may come from a stranger.
+
+    Args:
+        name: of the environment, as `package.module:Name-v0` where a module is to be imported.
+        folder: of the run.
+    Raises:
+        ConfigError: the module lies there; nothing was imported.
+    """
+    module, colon, _ = name.partition(":")
+    if not colon:
+        return
+    try:
+        found = importlib.util.find_spec(module.partition(".")[0])
+    except (ImportError, ValueError):
+        return
+    places = [found.origin or "", *(found.submodule_search_locations or ())] if found else []
+    if any(Path(place).resolve().is_relative_to(folder.resolve()) for place in places if place):
+        raise ConfigError(
+            f"{name} would be imported from the run's own folder {folder}; next: if you trust it, move the"
+            " module elsewhere"
+        )
 
 
 def make_batch(config: EnvConfig, size: int, is_training: bool = True, game: Game | None = None) -> EnvBatch:
