@@ -1,13 +1,16 @@
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from tests.replay.made_trajectories import ACTIONS, fill, make_trajectory, pick, random_trajectory
 
 from zelkova.agents.learned.agent import LearnedAgent
 from zelkova.agents.learned.config import PlanningConfig
+from zelkova.errors import ConfigError
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.networks.learned.network import ModelSizes, build_learned
 from zelkova.replay.config import UnrollConfig
@@ -16,6 +19,15 @@ from zelkova.replay.unroll import Fresh, UnrollBatch, make_unroll
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.reanalyse import Reanalyser
 from zelkova.selfplay.reanalyse_config import ReanalyseConfig, Values
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
 
 UNROLL = UnrollConfig(unroll_steps=3, td_steps=2, discount=0.9)
 
@@ -27,7 +39,8 @@ class Teller:
         self.searched: list[float] = []
         self.evaluated: list[float] = []
 
-    def values(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+    def values(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> NDArray[np.float32]:
+        assert len(to_play) == len(observations)
         self.evaluated += observations[:, 0].tolist()
         return (100 + observations[:, :1]).astype(np.float32)
 
@@ -164,7 +177,5 @@ def test_a_real_agent_gives_policies_over_its_own_candidates(dims: int) -> None:
 
 @pytest.mark.parametrize("wrong", [{"values": "new"}, {"policy_share": 1.5}, {"target_steps": 0}])
 def test_settings_that_can_t_be_are_refused(wrong: dict[str, Any]) -> None:
-    from zelkova.errors import ConfigError
-
     with pytest.raises(ConfigError, match=f"reanalyse.{next(iter(wrong))}"):
         ReanalyseConfig(**wrong)

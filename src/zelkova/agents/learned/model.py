@@ -76,8 +76,8 @@ class LearnedModel:
         if not prefix:
             found = self.network.recurrent_inference(latent, action)
             assert found.reward is not None
-            reward = self.network.reward_of(found.reward)
             after: Any = (found.latent, self._next(found, to_play))
+            reward = self.absolute(self.network.reward_of(found.reward), after[1])
         else:
             *hidden, total, depth = prefix
             is_reset = (depth % self.prefix_reset == 0).unsqueeze(1)
@@ -85,11 +85,11 @@ class LearnedModel:
             found = self.network.recurrent_inference(latent, action, kept)
             assert found.reward is not None
             assert found.hidden is not None
-            reached = self.network.reward_of(found.reward)
+            mover = self._next(found, to_play)
+            reached = self.absolute(self.network.reward_of(found.reward), mover)
             reward = reached - torch.where(is_reset, 0.0, total)
-            after = (found.latent, self._next(found, to_play), *found.hidden, reached, depth + 1)
+            after = (found.latent, mover, *found.hidden, reached, depth + 1)
         value = self.absolute(self.network.value_of(found.value), after[1])
-        reward = self.absolute(reward, after[1])
         return Step(after, self._policy(found, 1.0), value, reward, self.discount, after[1])
 
     def absolute(self, values: Tensor, to_play: Tensor) -> Tensor:
