@@ -184,11 +184,14 @@ def test_the_document_of_metrics_is_the_one_source() -> None:
 
 def test_every_metric_that_training_writes_is_explained() -> None:
     package = Path(__file__).parents[2] / "src" / "zelkova"
-    text = (package / "train.py").read_text(encoding="utf-8")
+    sources = [package / "train.py", *(package / "wheel").glob("*.py")]
+    text = "".join(source.read_text(encoding="utf-8") for source in sources)
     names = re.findall(r'"((?:selfplay|learn|eval|replay|save)/[a-z0-9_{}]+)"', text)
     assert len(names) > 10
     learnt = [f"learn/policy_{name}" for name in PolicyLoss._fields]
     names += [*learnt, "learn/value_loss", "learn/value_accuracy", "learn/value_error"]
+    unrolled = (package / "learning" / "unroll_loss.py").read_text(encoding="utf-8")
+    names += [f"learn/{name}" for name in re.findall(r'"(\w+_(?:loss|bonus|entropy|support))"', unrolled)]
     for name in names:
         shown = name.replace("{seat}", "0")
         assert "{" in shown or find_metric(shown) is not None, f"{name} is missing in reports/metrics.py"

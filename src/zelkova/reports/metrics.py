@@ -43,6 +43,10 @@ METRICS = {
     "selfplay/win_share_seatN": Metric(
         "0..1", "Share of this round's games that the player of seat N won alone; seat 0 moves first."
     ),
+    "selfplay/episode_return": Metric(
+        "rewards", "Mean sum of rewards of the episodes, or parts of such, that environments finished."
+    ),
+    "selfplay/episode_length": Metric("decisions", "Mean length of the same."),
     "selfplay/draw_share": Metric("0..1", "Share of this round's games in which the best return was shared."),
     "learn/loss": Metric(
         "nats", "Sum of policy and value loss with their weights, which the optimiser lowers."
@@ -76,6 +80,18 @@ METRICS = {
         "share",
         "Mean distance of the network's value from its target; a share is of the game's return range.",
     ),
+    "learn/reward_loss": Metric(
+        "nats", "Of a learned model: mean cross-entropy of rewards, or sums of such, against those that came."
+    ),
+    "learn/consistency_loss": Metric(
+        "0..2", "Of a learned model: 1 less the cosine of unrolled latents and those of what was observed."
+    ),
+    "learn/turn_loss": Metric("nats", "Of a learned model: mean cross-entropy of whose turn it is."),
+    "learn/entropy_bonus": Metric("nats", "Of a learned model: the policy's entropy with its sign turned."),
+    "learn/value_target": Metric("rewards", "Of a learned model: mean of the value targets."),
+    "learn/outside_support": Metric(
+        "count", "Targets of a batch that the heads' supports can't hold; above 0, widen them."
+    ),
     "learn/gradient_norm": Metric("1", "Length of the gradient before it is clipped."),
     "learn/learning_rate": Metric("1", "Mean learning rate of the round's optimiser steps."),
     "learn/seconds": Metric("s", "Wall time of this round's learning."),
@@ -96,6 +112,11 @@ METRICS = {
         "Mean return, in a game for one player; there a score is the share of the pairs of games in which the"
         " run's return is the higher one.",
     ),
+    "eval/return_error": Metric(
+        "rewards", "Standard error of `eval/return` over the episodes of an environment."
+    ),
+    "eval/return_worst": Metric("rewards", "Return of the worst of them."),
+    "eval/episode_length": Metric("decisions", "Their mean length."),
     "eval/elo_low": Metric("Elo", "Lower end of the rating's 95 % interval."),
     "eval/elo_high": Metric("Elo", "Upper end of the rating's 95 % interval."),
     "eval/seconds": Metric("s", "Wall time of this round's rating games."),
