@@ -1,7 +1,6 @@
 """A run over a learned model: it goes on exactly where it was stopped, and it learns."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +88,7 @@ def test_an_environment_is_a_source() -> None:
 
 
 def test_a_one_step_environment_reaches_its_value(tmp_path: Path) -> None:
-    """Tic-tac-toe's last move is not it: a bandit of two arms is, of which the second pays 1."""
+    """A bandit of two arms, of which the second pays 1."""
     import gymnasium
 
     class Bandit(gymnasium.Env[Any, Any]):
@@ -114,4 +113,3 @@ def test_a_one_step_environment_reaches_its_value(tmp_path: Path) -> None:
     assert plan.q_values[0, 1] == pytest.approx(1.0, abs=0.15)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert lines[-1]["selfplay/episode_return"] > 0.7
-    shutil.rmtree(tmp_path / "replay")
