@@ -44,6 +44,14 @@ def test_an_environment_has_no_opponents_and_is_not_played(run: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_report_names_the_environment(run: Path, tmp_path: Path) -> None:
+    done = program("report", run, "--out", tmp_path / "report.html")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("CartPole-v1: ")
+    assert "can't be replayed" not in done.stdout + done.stderr
+    assert "tic_tac_toe: " not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -44,7 +44,10 @@ class Run:
 
     @property
     def game(self) -> str:
-        """The game's name, `unknown game` where the config doesn't tell."""
+        """The game's or environment's name, `unknown game` where the config doesn't tell."""
+        env = environment_of(self.config)
+        if env is not None:
+            return env
         table = self.config.get("game")
         name = table.get("name") if isinstance(table, dict) else None
         return name if isinstance(name, str) else "unknown game"
@@ -56,6 +59,13 @@ class Run:
     def names(self) -> list[str]:
         """Give every metric's name, in the order of first appearance."""
         return list(dict.fromkeys(name for figures in self.rounds for name in figures))
+
+
+def environment_of(config: dict[str, Any]) -> str | None:
+    """Give the name of the environment that a run's agent acts in; None where it plays a game."""
+    table = config.get("env")
+    name = table.get("id") if config.get("model") == "learned" and isinstance(table, dict) else None
+    return name if isinstance(name, str) and name else None
 
 
 def read_run(folder: Path) -> Run:
@@ -131,6 +141,8 @@ def _read_sample(folder: Path, config: dict[str, Any], remarks: list[str]) -> Sa
     """Replay the first game of the newest file of games; None where there is none or it can't be replayed."""
     files = sorted((folder / "games").glob("*.txt"))
     table = config.get("game")
+    if environment_of(config) is not None:  # its episodes are no game's
+        return None
     if not files or not isinstance(table, dict) or not _is_trusted(table.get("name"), folder):
         return None
     try:
