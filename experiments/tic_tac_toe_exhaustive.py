@@ -1,13 +1,14 @@
 """Play an agent against every reply at tic-tac-toe, from both seats: does it ever lose?
 
+The agent may know the rules, or have learnt without them.
+
 python experiments/tic_tac_toe_exhaustive.py runs/ttt --simulations 64
 """
 
 import argparse
 import sys
 
-from zelkova import games
-from zelkova.agents.load import load_agent
+from zelkova.cli.arena import load_player
 from zelkova.errors import ZelkovaError
 from zelkova.evaluation.exhaustive import walk_replies
 from zelkova.evaluation.players import SearchPlayer
@@ -18,10 +19,10 @@ def main() -> None:
     parser.add_argument("run", help="a run's folder or a checkpoint")
     parser.add_argument("--simulations", type=int, default=64, help="a move")
     given = parser.parse_args()
-    agent = load_agent(given.run, num_simulations=given.simulations, batch=64)
+    agent, game = load_player(given.run, given.simulations, "auto")
     losses = 0
     for seat in range(2):
-        walk = walk_replies(games.load("tic_tac_toe"), SearchPlayer(agent, given.run), seat)
+        walk = walk_replies(game, SearchPlayer(agent, given.run), seat)
         print(f"seat {seat + 1}: {walk.wins} wins, {walk.draws} draws, {walk.losses} losses (every reply)")
         losses += walk.losses
     sys.exit(1 if losses else 0)
