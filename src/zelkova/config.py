@@ -94,6 +94,11 @@ class RunConfig:
                 f"latent.value_prefix is {self.latent.value_prefix} and unroll.value_prefix is"
                 f" {self.unroll.value_prefix}; allowed: both alike, the network's head and its targets"
             )
+        if self.env.id and self.selfplay.random_opening > 0.0:
+            raise ConfigError(
+                f"selfplay.random_opening is {self.selfplay.random_opening} and env.id is `{self.env.id}`;"
+                " only a game opens with random moves; next: leave it at 0"
+            )
         if self.model == "rules" and self.env.id:
             raise ConfigError(
                 f"env.id is `{self.env.id}` and model = rules; an environment's rules aren't known;"

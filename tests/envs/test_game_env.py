@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from zelkova import games
+from zelkova.config import load_config
 from zelkova.envs.game_env import GameBatch
-from zelkova.errors import EnvError, IllegalActionError
+from zelkova.errors import ConfigError, EnvError, IllegalActionError
 from zelkova.games.playout import roll_states
 
 SEEDS = [11, 12, 13]
@@ -144,3 +145,23 @@ def test_a_game_that_is_over_or_has_not_begun_takes_no_action() -> None:
 def test_seeds_that_are_none_are_refused(seeds: list[int]) -> None:
     with pytest.raises(EnvError, match="allowed: one whole number"):
         GameBatch(games.load("tic_tac_toe"), 2).reset(seeds)
+
+
+def test_random_openings_differ_by_seed_come_again_and_never_end_the_game() -> None:
+    game = games.load("tic_tac_toe")
+    plain = GameBatch(game, 1)
+    envs = GameBatch(game, 200, (0.5, 8))
+    found = envs.reset(range(200))
+    stones = (found.observations.reshape(200, -1)[:, :18] != 0).sum(axis=1)  # both players' planes
+    assert not found.terminated.any()
+    assert stones.min() == 0
+    assert 5 <= stones.max() <= 8
+    assert 60 < (stones == 0).sum() < 140  # half, and what had to be cut down to nothing
+    again = envs.reset_rows([7, 3], [3, 7])
+    np.testing.assert_array_equal(again.observations, found.observations[[3, 7]])
+    np.testing.assert_array_equal(plain.reset([0]).observations[0], game.position().observe())
+
+
+def test_an_environment_has_no_random_opening() -> None:
+    with pytest.raises(ConfigError, match=r"random_opening.*CartPole-v1"):
+        load_config("CartPole-v1", ["selfplay.random_opening=0.5"])

@@ -11,6 +11,7 @@ from zelkova.envs.batch import EnvSpec, Transition
 from zelkova.errors import EnvError, IllegalActionError
 from zelkova.games import Game, Position
 from zelkova.games.playout import roll_states
+from zelkova.games.single import Single
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -52,14 +53,17 @@ def _look_at_rows(
 class GameBatch:
     """B games; an `EnvBatch`. Rewards are 0 until the end, then the returns of the absolute players."""
 
-    def __init__(self, game: Game, size: int) -> None:
+    def __init__(self, game: Game, size: int, opening: tuple[float, int] = (0.0, 1)) -> None:
         """Make B games; `reset` begins them.
 
         Args:
             game: whose rules are played and not shown.
             size: B.
+            opening: share of games that begin with random legal moves, and how many at most. They are
+                nobody's decisions: the first observation comes after them.
         """
-        self.game, self.size = game, size
+        self.game, self.size, self.opening = game, size, opening
+        self._rules = Single(game)
         self.spec = EnvSpec(
             game.name, game.observation_shape, np.dtype(np.float32), game.num_actions, 0, game.num_players
         )
@@ -76,7 +80,7 @@ class GameBatch:
     def reset_rows(self, rows: Sequence[int], seeds: Sequence[int]) -> Transition:
         """Begin games in some; see EnvBatch.
 
-        A seed gives the first position as `game.position(seed)` does, and all later chance.
+        A seed gives the first position as `game.position(seed)` does, the opening and all later chance.
 
         Raises:
             EnvError: not as many seeds as rows, or a seed that is none.
@@ -92,6 +96,9 @@ class GameBatch:
             self._counters[row] = np.random.SeedSequence(int(seed)).generate_state(1, np.uint64)[0]
         self._steps[chosen] = 0
         self._roll(chosen)
+        if self.opening[0] > 0.0:
+            for row, seed in zip(rows, seeds, strict=True):
+                self._open(row, np.random.default_rng([int(seed), 1]))
         return self._look(chosen)
 
     def step(self, actions: NDArray[Any]) -> Transition:
@@ -134,6 +141,23 @@ class GameBatch:
         self._states[rows] = states
         self._steps[rows] += 1
         self._roll(rows)
+
+    def _open(self, row: int, rng: np.random.Generator) -> None:
+        """Play a game's random opening, shorter where the game would end in it."""
+        share, most = self.opening
+        moves = int(rng.integers(1, most + 1)) if rng.random() < share else 0
+        first = self._states[row].copy(), self._counters[row].copy()
+        while moves:
+            left = moves
+            while left and not self._rules.is_terminal(self._states[row : row + 1]):
+                legal = self._rules.legal_actions(self._states[row : row + 1])
+                self._rules.step(self._states[row : row + 1], int(rng.choice(legal)))
+                self._roll(np.array([row]))
+                left -= 1
+            if not left and not self._rules.is_terminal(self._states[row : row + 1]):
+                return
+            self._states[row], self._counters[row] = first
+            moves //= 2
 
     def _refuse(self, row: int, action: int) -> None:
         """Say why an action can't be played."""

@@ -49,7 +49,13 @@ def refuse_inside(name: str, folder: Path) -> None:
         )
 
 
-def make_batch(config: EnvConfig, size: int, is_training: bool = True, game: Game | None = None) -> EnvBatch:
+def make_batch(
+    config: EnvConfig,
+    size: int,
+    is_training: bool = True,
+    game: Game | None = None,
+    opening: tuple[float, int] = (0.0, 1),
+) -> EnvBatch:
     """Make B environments.
 
     Args:
@@ -57,13 +63,14 @@ def make_batch(config: EnvConfig, size: int, is_training: bool = True, game: Gam
         size: B.
         is_training: with clipped rewards and episodes that end with a life, where the config has such.
         game: played where config.id is empty.
+        opening: of such a game; see GameBatch.
     Raises:
         ConfigError: there is no such environment, or no agent here can act in it.
         MissingExtraError: it needs a package; the message has the command.
         EnvError: it can't be made.
     """
     if not config.id:
-        return _make_games(config, size, game)
+        return _make_games(config, size, game, opening)
     envs: list[Any] = []
     try:
         envs += (_make_one(config, is_training) for _ in range(size))
@@ -74,7 +81,7 @@ def make_batch(config: EnvConfig, size: int, is_training: bool = True, game: Gam
         raise
 
 
-def _make_games(config: EnvConfig, size: int, game: Game | None) -> GameBatch:
+def _make_games(config: EnvConfig, size: int, game: Game | None, opening: tuple[float, int]) -> GameBatch:
     if game is None:
         raise ConfigError(
             "env.id is empty and there is no game; next: set env.id, as CartPole-v1, or game.name"
@@ -90,7 +97,7 @@ def _make_games(config: EnvConfig, size: int, game: Game | None) -> GameBatch:
             f"{', '.join(changed)} can't be set for the game {game.name}, which is seen through its own"
             " planes; next: leave it out, or set env.id"
         )
-    return GameBatch(game, size)
+    return GameBatch(game, size, opening)
 
 
 def _make_one(config: EnvConfig, is_training: bool) -> Any:

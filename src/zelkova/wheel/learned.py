@@ -45,7 +45,8 @@ class LearnedWheel(Wheel):
         self.device, self.device_reason = resolve_device(config.device)
         options = dict(config.game.options)
         self.game = None if config.env.id else games.load(config.game.name, options)
-        self.envs = make_batch(config.env, config.selfplay.games, game=self.game)
+        opening = config.selfplay.random_opening, config.selfplay.random_opening_moves
+        self.envs = make_batch(config.env, config.selfplay.games, game=self.game, opening=opening)
         spec = self.envs.spec
         self.sizes = ModelSizes(spec.observation_shape, spec.num_actions, spec.action_dim, spec.num_players)
         network = build_learned(config.latent, self.sizes, config.seed)
