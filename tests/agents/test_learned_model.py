@@ -199,6 +199,9 @@ def test_a_head_that_learnt_whose_turn_it_is_is_believed() -> None:
 def test_seats_are_counted_on_where_the_network_sees_the_mover_s_side() -> None:
     network = real(players=3, turns=True)
     network.sizes = network.sizes._replace(is_turned=True)
+    assert network.heads.turns is not None
+    with torch.no_grad():
+        list(network.heads.turns.parameters())[-1].zero_()  # the bias, so that answers differ
     model = LearnedModel(network, discount=1.0)
     before = torch.arange(60) % 3
     root = model.root(Observed(torch.randn(60, 3), before))
