@@ -32,14 +32,15 @@ class Tabled(gymnasium.Env[Any, Any]):
     observation_space = spaces.Box(0.0, 1.0, (7,), np.float32)
 
     def __init__(self, table: dict[tuple[int, ...], float]) -> None:
-        self.table, self.taken = table, ()
+        self.table = table
+        self.taken: tuple[int, ...] = ()
 
     def see(self) -> Any:
         place = 2 ** len(self.taken) - 1 + int("0" + "".join(map(str, self.taken)), 2)
         return np.eye(7, dtype=np.float32)[place]
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        self.taken: tuple[int, ...] = ()
+        self.taken = ()
         return self.see(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -48,7 +49,7 @@ class Tabled(gymnasium.Env[Any, Any]):
         return self.see(), self.table[self.taken], is_end, False, {}
 
 
-ONE = {(0,): 1.0, (1,): 0.0}
+ONE: dict[tuple[int, ...], float] = {(0,): 1.0, (1,): 0.0}
 TWO = {(0,): 0.2, (1,): 0.5, (0, 0): 1.0, (0, 1): 0.0, (1, 0): 0.0, (1, 1): 0.4}
 
 

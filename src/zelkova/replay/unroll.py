@@ -156,16 +156,13 @@ def make_unroll(
         rewards = prefixes(rewards, config.prefix_reset)
     is_absorbing = steps.terminated & (config.absorbing == "train")
     next_rows = steps.rows[:, 1:].ravel()
-    values = value_targets(buffer, picks, config, fresh.values)
-    if fresh.estimates is not None:
-        values = np.where(fresh.is_estimated[..., None], fresh.estimates, values)
     return UnrollBatch(
         observations=buffer.take("observations", picks.rows),
         actions=_draw_beyond(
             read("actions", steps.rows[:, :-1].ravel(), count), beyond_start, policy.shape[-1], rng
         ),
         rewards=rewards.astype(np.float32),
-        values=values,
+        values=_mix_values(value_targets(buffer, picks, config, fresh.values), fresh),
         policy=policy,
         candidates=candidates,
         reward_mask=~beyond_start | is_absorbing,
@@ -176,6 +173,14 @@ def make_unroll(
         to_play=read("to_play", flat, count + 1),
         weights=picks.weights,
     )
+
+
+def _mix_values(values: Floats, fresh: Fresh) -> Floats:
+    """Put searched values in the place of n-step values [B, K + 1, P] where there are such."""
+    if fresh.estimates is None:
+        return values
+    mixed: Floats = np.where(fresh.is_estimated[..., None], fresh.estimates, values)
+    return mixed
 
 
 def cycle_of(batch: UnrollBatch) -> NDArray[np.int64]:
