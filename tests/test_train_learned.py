@@ -1,10 +1,8 @@
-"""A run over a learned model: it goes on exactly where it was stopped, and it learns."""
+"""A run over a learned model goes on exactly where it was stopped."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from tests.training import metrics, newest
@@ -85,31 +83,3 @@ def test_an_environment_has_no_known_rules() -> None:
 def test_an_environment_is_a_source() -> None:
     config = load_config("MountainCar-v0")
     assert (config.model, config.env.id, config.preset) == ("learned", "MountainCar-v0", "gumbel-muzero")
-
-
-def test_a_one_step_environment_reaches_its_value(tmp_path: Path) -> None:
-    """A bandit of two arms, of which the second pays 1."""
-    import gymnasium
-
-    class Bandit(gymnasium.Env[Any, Any]):
-        observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
-        action_space = gymnasium.spaces.Discrete(2)
-
-        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-            return np.ones(2, np.float32), {}
-
-        def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-            return np.zeros(2, np.float32), float(action), True, False, {}
-
-    gymnasium.register("Bandit-v0", lambda **_: Bandit())
-    try:
-        run = begin(tmp_path, "Bandit-v0", ("learning.learning_rate=0.01", "learning.warmup_steps=0"), 40)
-        plan = run.wheel.agent.search(np.ones((1, 2), np.float32), np.zeros(1, np.int8), None, is_noisy=False)  # type: ignore[attr-defined]
-        run.wheel.close()
-    finally:
-        gymnasium.registry.pop("Bandit-v0")
-    assert plan.action[0] == 1
-    assert plan.raw_value[0, 0] == pytest.approx(1.0, abs=0.15)
-    assert plan.q_values[0, 1] == pytest.approx(1.0, abs=0.15)
-    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert lines[-1]["selfplay/episode_return"] > 0.7

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 GENERAL_PRESET = "alphazero"  # for games which have no preset of their own
 ENV_PRESET = "gumbel-muzero"  # for environments which have none
-ENV_ID = re.compile(r"([\w.-]+/)?[\w.-]+-v\d+")  # how Gymnasium names environments
+ENV_ID = re.compile(r"([\w.]+:)?([\w.-]+/)?[\w.-]+-v\d+")  # how Gymnasium names environments
 SIZES = ("tiny", "small", "base")
 FIXED = (  # what a run's weights and games in play depend on
     ("seed",),

@@ -196,6 +196,23 @@ def test_a_head_that_learnt_whose_turn_it_is_is_believed() -> None:
     assert step.to_play.tolist() == turns.argmax(1).tolist()
 
 
+def test_seats_are_counted_on_where_the_network_sees_the_mover_s_side() -> None:
+    network = real(players=3, turns=True)
+    network.sizes = network.sizes._replace(is_turned=True)
+    model = LearnedModel(network, discount=1.0)
+    before = torch.arange(60) % 3
+    root = model.root(Observed(torch.randn(60, 3), before))
+    step = model.step(root.embedding, torch.zeros(60, dtype=torch.int64))
+    found = network.recurrent_inference(root.embedding[0], torch.zeros(60, dtype=torch.int64))
+    assert found.to_play is not None
+    assert isinstance(step.to_play, Tensor)
+    said = found.to_play.argmax(1)
+    assert said.any()
+    assert step.to_play.tolist() == ((before + said) % 3).tolist()
+    own = step.value.gather(1, step.to_play.unsqueeze(1))[:, 0]
+    torch.testing.assert_close(own, network.value_of(found.value)[:, 0])  # the mover's value comes first
+
+
 def test_the_root_of_a_continuous_policy_is_drawn_wider_and_the_tree_is_not() -> None:
     network = real(dims=2)
     model = LearnedModel(network, discount=1.0, spread=2.5)

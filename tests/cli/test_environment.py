@@ -40,7 +40,7 @@ def test_an_environment_has_no_opponents_and_is_not_played(run: Path) -> None:
     assert "acts in CartPole-v1, alone" in done.stderr
     done = program("play", run)
     assert done.returncode == 2
-    assert "learned model" in done.stderr
+    assert "nobody else has a seat; next: zelkova arena" in done.stderr
     assert "Traceback" not in done.stderr
 
 

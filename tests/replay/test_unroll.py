@@ -8,7 +8,16 @@ from tests.replay.made_trajectories import column, fill, make_trajectory, pick, 
 from zelkova.errors import ConfigError
 from zelkova.replay.config import UnrollConfig
 from zelkova.replay.trajectories import TrajectoryBuffer
-from zelkova.replay.unroll import Fresh, UnrollBatch, bootstrap_rows, horizons, make_unroll, prefixes
+from zelkova.replay.unroll import (
+    Fresh,
+    UnrollBatch,
+    bootstrap_rows,
+    cycle_of,
+    horizons,
+    make_unroll,
+    prefixes,
+    turn_to_mover,
+)
 
 REWARDS, VALUES = [1.0, 0.0, 2.0, 0.0, 3.0], [5.0, 4.0, 3.0, 2.0, 1.0]
 
@@ -238,3 +247,59 @@ def test_fresh_values_stand_in_for_bootstrap_values_alone() -> None:
     got = along(make_unroll(buffer, pick(buffer, 0), config, np.random.default_rng(0), fresh))
     wanted = [1 + 0 + 8.1, 0 + 1.8 + 8.1, 2 + 0 + 8.1, 0 + 2.7, 3.0, 0.0]
     assert got == pytest.approx(wanted)
+
+
+def seated(to_play: list[int], rewards: list[list[float]]) -> TrajectoryBuffer:
+    """Give two players' trajectory; to_play ends with that of the final observation."""
+    moves = len(rewards)
+    return fill(
+        make_trajectory(
+            [0.0] * moves,
+            [0.0] * (moves + 1),
+            True,
+            rewards=np.array(rewards, np.float32),
+            root_values=np.zeros((moves + 1, 2), np.float32),
+            to_play=np.array(to_play, np.int8),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("discount", "wanted"), [(1.0, [1.0, -1.0, 1.0, 0.0]), (0.9, [0.81, -0.9, 1.0, 0.0])]
+)
+def test_pub_learning_1_targets_are_those_of_whoever_is_to_move(discount: float, wanted: list[float]) -> None:
+    buffer = seated([0, 1, 0, 1], [[0, 0], [0, 0], [1, -1]])
+    batch = turn_to_mover(unroll(buffer, 0, td_steps=10, discount=discount, unroll_steps=3))
+    np.testing.assert_allclose(batch.values[0, :, 0], wanted, atol=1e-6)
+    np.testing.assert_allclose(batch.values[0, :, 1], -np.array(wanted), atol=1e-6)
+
+
+def test_where_turns_are_learnt_the_recorded_mover_comes_first_and_turns_are_counted_on() -> None:
+    buffer = seated([0, 0, 1, 1], [[0, 0], [0, 0], [-1, 1]])  # 0 moves twice, and 1 stays at the end
+    batch = unroll(buffer, 0, td_steps=0, discount=1.0, unroll_steps=4)
+    assert batch.to_play.tolist() == [[0, 0, 1, 1, 1]]
+    turned = turn_to_mover(batch, learns_turns=True)
+    assert turned.values[0].tolist() == [[-1, 1], [-1, 1], [1, -1], [0, 0], [0, 0]]
+    assert turned.rewards[0].tolist() == [[0, 0], [0, 0], [1, -1], [0, 0]]
+    assert turned.to_play.tolist() == [[0, 0, 1, 0, 0]]
+
+
+def test_turns_that_do_not_go_around_are_refused_where_they_should() -> None:
+    batch = unroll(seated([0, 0, 1, 1], [[0, 0], [0, 0], [-1, 1]]), 0, unroll_steps=2)
+    with pytest.raises(ConfigError, match=r"do not go around.*latent\.turns = learned"):
+        turn_to_mover(batch)
+    around = unroll(seated([0, 1, 0, 0], [[0, 0], [0, 0], [1, -1]]), 0, unroll_steps=5)
+    assert cycle_of(around).tolist() == [
+        [0, 1, 0, 1, 0, 1]
+    ]  # whose turn the end says it is counts for nothing
+
+
+@pytest.mark.parametrize("moves", [2, 3, 4])
+def test_a_time_limit_at_or_beside_the_end_of_an_unroll(moves: int) -> None:
+    buffer = fill(make_trajectory([1.0] * moves, [0.0] * moves + [10.0], False))
+    batch = unroll(buffer, 0, unroll_steps=3, td_steps=2, discount=0.5)
+    tail = {2: [4.0, 6.0, 10.0], 3: [1.5, 4.0, 6.0, 10.0], 4: [1.5, 1.5, 4.0, 6.0]}[moves]
+    assert batch.values[0, : len(tail), 0].tolist() == tail
+    assert batch.value_mask[0].tolist() == [step <= moves for step in range(4)]
+    assert batch.policy_mask[0].tolist() == [step < moves for step in range(4)]
+    assert batch.reward_mask[0].tolist() == [step < moves for step in range(3)]

@@ -63,12 +63,17 @@ def buffer_of(terminated: bool) -> TrajectoryBuffer:
 
 
 def refresh(
-    buffer: TrajectoryBuffer, picks: Picks, share: float, values: Values, seed: int = 0
+    buffer: TrajectoryBuffer,
+    picks: Picks,
+    share: float,
+    values: Values,
+    seed: int = 0,
+    steps_taken: int = 100,
 ) -> tuple[Fresh, Teller]:
     teller = Teller()
-    config = ReanalyseConfig(policy_share=share, values=values)
+    config = ReanalyseConfig(policy_share=share, values=values, mixed_after=100, mixed_newest=4)
     reanalyser = Reanalyser(cast(LearnedAgent, teller), config, UNROLL)
-    return reanalyser.refresh(buffer, picks, np.random.default_rng(seed)), teller
+    return reanalyser.refresh(buffer, picks, np.random.default_rng(seed), steps_taken), teller
 
 
 def batch_of(buffer: TrajectoryBuffer, picks: Picks, fresh: Fresh) -> UnrollBatch:
@@ -150,6 +155,41 @@ def test_values_of_fresh_searches_stand_where_there_are_such_and_stored_ones_els
     assert untouched == Fresh()
 
 
+STEPS = [1.9 + 0.81 * 102, 1.9 + 0.81 * 103, 1.9 + 0.81 * 104, 1.9 + 0.81 * 105]  # n = 2, target network
+
+
+@pytest.mark.parametrize(
+    ("steps_taken", "row", "wanted"),
+    [
+        (99, 0, STEPS),  # too early: nothing is stale
+        (100, 0, [200, 201, *STEPS[2:]]),  # 0 and 1 are older than the newest 4 of 6
+        (100, 2, [*STEPS[2:], 1.9, 1.0]),  # none is, and the episode ends
+    ],
+)
+def test_mixed_values_are_searched_for_stale_decisions_and_n_step_for_others(
+    steps_taken: int, row: int, wanted: list[float]
+) -> None:
+    buffer = buffer_of(True)
+    picks = pick(buffer, row)
+    fresh, teller = refresh(buffer, picks, 0.0, "mixed", steps_taken=steps_taken)
+    batch, plain = batch_of(buffer, picks, fresh), batch_of(buffer, picks, Fresh())
+    np.testing.assert_allclose(batch.values[0, :, 0], wanted, rtol=1e-6)
+    np.testing.assert_array_equal(batch.policy, plain.policy)
+    assert teller.searched == [value - 200 for value in wanted if value >= 200]
+
+
+def test_mixed_values_and_fresh_policies_come_of_the_same_searches() -> None:
+    buffer = buffer_of(True)
+    picks = pick(buffer, 0)
+    fresh, teller = refresh(buffer, picks, 1.0, "mixed")
+    assert teller.searched == [0, 1, 2, 3]
+    assert fresh.is_fresh.tolist() == [[True] * 4]
+    assert fresh.is_estimated.tolist() == [[True, True, False, False]]
+    np.testing.assert_allclose(
+        batch_of(buffer, picks, fresh).values[0, :, 0], [200, 201, *STEPS[2:]], rtol=1e-6
+    )
+
+
 @pytest.mark.parametrize("dims", [0, 2])
 def test_a_real_agent_gives_policies_over_its_own_candidates(dims: int) -> None:
     sizes = ModelSizes((2,), 0 if dims else ACTIONS, dims, 1)
@@ -175,7 +215,9 @@ def test_a_real_agent_gives_policies_over_its_own_candidates(dims: int) -> None:
     np.testing.assert_array_equal(twice.policy, fresh.policy)
 
 
-@pytest.mark.parametrize("wrong", [{"values": "new"}, {"policy_share": 1.5}, {"target_steps": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"values": "new"}, {"policy_share": 1.5}, {"target_steps": 0}, {"mixed_after": -1}]
+)
 def test_settings_that_can_t_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"reanalyse.{next(iter(wrong))}"):
         ReanalyseConfig(**wrong)

@@ -18,6 +18,7 @@ from zelkova.errors import ConfigError, hint
 from zelkova.games import Game
 
 if TYPE_CHECKING:
+    from zelkova.agents.learned.load import HiddenRules
     from zelkova.play.thinking import Thinker
 
 LEAVES = 8  # of the one tree, evaluated in one call of the network
@@ -136,17 +137,18 @@ def _game_of_run(run: Path, overrides: list[str] | None) -> Game:
             f"--set {overrides[0]}: the game of a run is settled; leave --set out, or name the game"
         )
     from zelkova import games
+    from zelkova.reports.run import environment_of
     from zelkova.settings import read_toml
 
     if run.is_file() or not (run / "config.toml").is_file():
+        from zelkova.agents.learned.load import is_learned
         from zelkova.agents.load import load_agent
 
-        return load_agent(run).game
+        return _load_hidden(str(run)).game if is_learned(run) else load_agent(run).game
     settings = read_toml(run / "config.toml")
-    if settings.get("model") == "learned":
-        raise ConfigError(
-            f"{run} is of a learned model, which play can't seat yet; next: zelkova arena {run}"
-        )
+    env = environment_of(settings)
+    if env is not None:
+        raise _has_no_seats(str(run), env)
     table = settings.get("game")
     if not isinstance(table, dict) or not isinstance(table.get("name"), str):
         raise ConfigError(
@@ -154,6 +156,24 @@ def _game_of_run(run: Path, overrides: list[str] | None) -> Game:
         )
     games.refuse_inside(table["name"], run)
     return games.load(table["name"], {key: value for key, value in table.items() if key != "name"})
+
+
+def _has_no_seats(run: str, env: str) -> ConfigError:
+    return ConfigError(f"{run} acts in {env}, where nobody else has a seat; next: zelkova arena {run}")
+
+
+def _load_hidden(name: str, simulations: int | None = None, device: str = "auto") -> "HiddenRules":
+    """Load a learned model that plays a game.
+
+    Raises:
+        ZelkovaError: it acts in an environment, or can't be loaded.
+    """
+    from zelkova.agents.learned.load import HiddenRules, load_learned
+
+    parts = load_learned(name, num_simulations=simulations, device=device)
+    if parts.game is None:
+        raise _has_no_seats(name, str(parts.env.get("id")))
+    return HiddenRules(parts.game, parts.agent)
 
 
 def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thinker":
@@ -188,23 +208,36 @@ def _loader(name: str, game: Game, simulations: int, device: str) -> "Callable[[
     """Give what loads a run's agent and makes sure that it plays this game."""
 
     def load() -> "Thinker":
+        from zelkova.agents.learned.load import is_learned
         from zelkova.agents.load import load_planner
-        from zelkova.play.thinking import AgentThinker, planner_options
+        from zelkova.play.thinking import AgentThinker, LearnedThinker, planner_options
 
+        if is_learned(name):
+            hidden = _load_hidden(name, simulations, device)
+            _refuse_other(name, hidden.game, game)
+            return LearnedThinker(hidden, name)
         options = planner_options(simulations, LEAVES if simulations >= FEWEST_FOR_LEAVES else 1)
         planner = load_planner(name, options, num_simulations=simulations, device=device)
-        other = planner.game
-        refuse_broken(other)
-        if other.name != game.name:
-            raise ConfigError(f"{name} plays {other.name}, not {game.name}; next: name the run alone")
-        if other.options != game.options:
-            raise ConfigError(
-                f"{name} plays {other.name} with {other.options}, not {game.options}; "
-                "next: name the run alone, or give the same options with --set game.KEY=VALUE"
-            )
+        _refuse_other(name, planner.game, game)
         return AgentThinker(planner, name)
 
     return load
+
+
+def _refuse_other(name: str, other: Game, game: Game) -> None:
+    """Refuse an agent of another game.
+
+    Raises:
+        ConfigError: it plays another one, or with other options.
+    """
+    refuse_broken(other)
+    if other.name != game.name:
+        raise ConfigError(f"{name} plays {other.name}, not {game.name}; next: name the run alone")
+    if other.options != game.options:
+        raise ConfigError(
+            f"{name} plays {other.name} with {other.options}, not {game.options}; "
+            "next: name the run alone, or give the same options with --set game.KEY=VALUE"
+        )
 
 
 def _parse_seats(text: str, players: int) -> frozenset[int]:

@@ -237,5 +237,5 @@ def spend(run: "Run", limits: "Limits") -> None:
     console.result(
         f"{where}: round {run.wheel.round}, step {run.wheel.learner.steps}, {run.wheel.games} games"
     )
-    verb, what = ("measure it", "arena") if run.config.model == "learned" else ("play it", "play")
+    verb, what = ("measure it", "arena") if run.config.env.id else ("play it", "play")
     console.note(f"go on with: {go_on(where)}; {verb}: zelkova {what} {shlex.quote(str(where))}")

@@ -1,6 +1,8 @@
 """B environments in lockstep. Nothing resets by itself, so final observations are never lost."""
 
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -89,9 +91,7 @@ class GymBatch:
         for row, seed in zip(rows, seeds, strict=True):
             self._steps[row], self._is_over[row] = 0, False
             seen.append(
-                self._guard(
-                    row, lambda env=self.envs[row], seed=seed: self._see(env.reset(seed=int(seed))[0])
-                )
+                self._guard(row, lambda env=self.envs[row], seed=seed: self._see(*env.reset(seed=int(seed))))
             )
         count = len(seen)
         return self._pack(
@@ -118,26 +118,29 @@ class GymBatch:
         if self._is_over[row]:
             raise EnvError("its episode is over or has not begun; next: reset_rows")
         self._steps[row] += 1
-        observation, reward, terminated, truncated, _ = self.envs[row].step(self._map(action))
+        observation, reward, terminated, truncated, info = self.envs[row].step(self._map(action))
         self._is_over[row] = bool(terminated) or bool(truncated)
         reward = float(reward)
-        if not np.isfinite(reward):
-            raise EnvError(f"it gives the reward {reward}; allowed: finite numbers")
+        with np.errstate(over="ignore"):  # what is too large becomes infinite
+            if not np.isfinite(np.float32(reward)):
+                raise EnvError(f"it gives the reward {reward}; allowed: finite numbers of 32 bits")
         return (
-            self._see(observation, is_final=bool(self._is_over[row])),
+            self._see(observation, info, is_final=bool(self._is_over[row])),
             float(np.sign(reward)) if self._is_sign else reward,
             bool(terminated),
             bool(truncated),
         )
 
     def _guard(self, row: int, call: Any) -> Any:
-        """Make every failure of an environment one message that names it."""
+        """Make every failure of an environment one message that names it; what it prints goes to stderr."""
         try:
-            return call()
-        except Exception as error:
+            with redirect_stdout(sys.stderr):
+                return call()
+        except (Exception, SystemExit) as error:
             if isinstance(error, ZelkovaError) and not isinstance(error, EnvError):
                 raise
-            what = str(error) if isinstance(error, EnvError) else f"it raises {type(error).__name__}: {error}"
+            said = " ".join(str(error).split())
+            what = said if isinstance(error, EnvError) else f"it raises {type(error).__name__}: {said}"
             where = f"{self.spec.name}, environment {row}, step {int(self._steps[row])}"
             raise EnvError(f"{where}: {what}") from error
 

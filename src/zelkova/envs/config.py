@@ -19,7 +19,7 @@ class EnvConfig:
 
     id: str = ""  # as Gymnasium names it; empty: the game of the run, whose rules the search is not told
     observation: str = ""  # of a dict observation: the one key that is seen; empty: all of them, flattened
-    mask: str = "action_mask"  # of a dict observation: the key of the legal actions, where there is such
+    mask: str = "action_mask"  # key of the legal actions, in a dict observation or in the infos
     layout: Literal["flat", "hwc", "chw"] = "flat"  # of observations: flattened, or images with this order
     max_episode_steps: int = 0  # time limit in place of the environment's own; 0: its own
     action_low: float = -float("inf")  # limits of unbounded continuous actions

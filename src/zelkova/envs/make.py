@@ -126,9 +126,10 @@ def _make_one(config: EnvConfig, is_training: bool) -> Any:
         raise _missing(config, error) from error
     except gymnasium.error.UnregisteredEnv as error:
         raise _unknown(config.id) from error
-    except Exception as error:  # an environment's constructor may raise any
+    except (Exception, SystemExit) as error:  # an environment's constructor may raise any
+        said = " ".join(str(error).split())
         raise EnvError(
-            f"{config.id} can't be made with {options}: {type(error).__name__}: {error};"
+            f"{config.id} can't be made with {options}: {type(error).__name__}: {said};"
             " next: check the keys of [env]"
         ) from error
     return env

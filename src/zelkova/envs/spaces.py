@@ -4,6 +4,7 @@ An action is an index 0..A-1 everywhere inside; the environment's own numbering 
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -191,11 +192,14 @@ class ObservationMap:
             return image[None]
         return np.moveaxis(image, -1, 0) if self._config.layout == "hwc" else image
 
-    def __call__(self, observation: Any, is_final: bool = False) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def __call__(
+        self, observation: Any, info: Mapping[str, Any] | None = None, is_final: bool = False
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Give an observation as an array, and the mask bool[A].
 
         Args:
             observation: as the environment gave it.
+            info: beside it; its mask holds where the observation has none.
             is_final: the episode ended: nothing need be legal.
         Raises:
             EnvError: another shape than announced, a number that is not finite, or an empty mask.
@@ -203,9 +207,12 @@ class ObservationMap:
         from gymnasium import spaces
 
         legal = np.ones(max(self._num_actions, 1), np.bool_)
+        if not self._has_mask and self._num_actions and info and self._config.mask in info:
+            legal = self._read_mask(np.asarray(info[self._config.mask]), is_final)
         if self._is_dict:
             if self._has_mask:
-                legal = self._read_mask(observation[self._config.mask], is_final)
+                mask = np.asarray(observation[self._config.mask])
+                legal = self._read_mask(mask[-1] if self._config.frame_stack > 1 else mask, is_final)
             if self._config.observation:
                 observation = observation[self._config.observation]
             elif self._has_mask:
@@ -228,10 +235,9 @@ class ObservationMap:
             raise EnvError(f"it gives the observation {array.ravel()[:8].tolist()}; allowed: finite numbers")
         return array, legal
 
-    def _read_mask(self, mask: Any, is_final: bool) -> NDArray[np.bool_]:
-        """Give a mask as bool[A]; of stacked ones the newest."""
-        legal = np.asarray(mask).astype(np.bool_)
-        legal = (legal[-1] if self._config.frame_stack > 1 else legal).ravel()
+    def _read_mask(self, mask: NDArray[Any], is_final: bool) -> NDArray[np.bool_]:
+        """Give a mask as bool[A]."""
+        legal = mask.astype(np.bool_).ravel()
         if legal.shape != (self._num_actions,) or not (is_final or legal.any()):
             raise EnvError(
                 f"its mask `{self._config.mask}` allows {int(legal.sum())} of {len(legal)} actions;"

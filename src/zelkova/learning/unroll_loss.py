@@ -82,7 +82,9 @@ class UnrollObjective:
             turn = nn.functional.cross_entropy(
                 by_step(turns).flatten(0, 1), index.flatten(), reduction="none"
             )
-            terms["turn_loss"] = (self.config.turn_weight, turn.view_as(index), batch.value_mask)
+            is_told = torch.full_like(batch.reward_mask[:, :1], not network.sizes.is_turned)
+            mask = torch.cat([is_told, batch.reward_mask], dim=1)  # no turn comes before that of step 0
+            terms["turn_loss"] = (self.config.turn_weight, turn.view_as(index), mask)
         if self.config.consistency_weight and batch.next_observations is not None:
             similar = self._consistency(network, latents, batch)
             terms["consistency_loss"] = (self.config.consistency_weight, similar, batch.next_mask)

@@ -17,6 +17,7 @@ from zelkova.games import Game
 from zelkova.games.game import Position
 
 if TYPE_CHECKING:
+    from zelkova.agents.learned.load import HiddenRules
     from zelkova.agents.planner import Planner, PlannerConfig
 
 Shares = tuple[float | None, ...]
@@ -149,6 +150,37 @@ class AgentThinker:
             for line in answer.lines
         )
         return Thought(answer.action, _shares(game, answer.result.improved_value[0]), candidates)
+
+
+class LearnedThinker:
+    """Thinks by a learned model: it is shown observation, turn and legal moves, and no rules."""
+
+    def __init__(self, agent: "HiddenRules", name: str) -> None:
+        """Wrap an agent.
+
+        Args:
+            agent: of the game that is played.
+            name: how the session calls it.
+        """
+        self.name = name
+        self._agent = agent
+
+    def think(self, position: Position, rng: np.random.Generator) -> Thought:
+        """Search; see Thinker."""
+        plan = self._agent.search(position.state)
+        tried = np.flatnonzero(plan.visit_counts[0])
+        drawn = plan.sampled_actions
+        return Thought(
+            int(plan.action[0]),
+            _shares(position.game, plan.improved_value[0]),
+            _candidates(
+                position.game,
+                position.to_play,
+                tried if drawn is None else drawn[0, tried],
+                plan.visit_counts[0, tried],
+                plan.q_values[0, tried],
+            ),
+        )
 
 
 def planner_options(num_simulations: int, num_leaves: int) -> "PlannerConfig":

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.errors import ConfigError
 from zelkova.replay.config import UnrollConfig
 from zelkova.replay.trajectories import Picks, TrajectoryBuffer
 
@@ -43,6 +44,8 @@ class Fresh(NamedTuple):
     policy: Floats | None = None  # [B, K + 1, M]
     candidates: Floats | None = None  # [B, K + 1, M, D]
     is_fresh: Any = None  # bool[B, K + 1] where policy and candidates are new
+    estimates: Floats | None = None  # [B, K + 1, P] searched values, targets themselves
+    is_estimated: Any = None  # bool[B, K + 1] where they stand in place of n-step values
 
 
 class Steps(NamedTuple):
@@ -159,7 +162,7 @@ def make_unroll(
             read("actions", steps.rows[:, :-1].ravel(), count), beyond_start, policy.shape[-1], rng
         ),
         rewards=rewards.astype(np.float32),
-        values=value_targets(buffer, picks, config, fresh.values),
+        values=_mix_values(value_targets(buffer, picks, config, fresh.values), fresh),
         policy=policy,
         candidates=candidates,
         reward_mask=~beyond_start | is_absorbing,
@@ -172,15 +175,47 @@ def make_unroll(
     )
 
 
-def turn_to_mover(batch: UnrollBatch) -> UnrollBatch:
-    """Turn values and rewards so that each step's mover comes first, where turns go around in a cycle.
+def _mix_values(values: Floats, fresh: Fresh) -> Floats:
+    """Put searched values in the place of n-step values [B, K + 1, P] where there are such."""
+    if fresh.estimates is None:
+        return values
+    mixed: Floats = np.where(fresh.is_estimated[..., None], fresh.estimates, values)
+    return mixed
 
-    Args:
-        batch: of absolute players. Beyond an end the cycle goes on.
+
+def cycle_of(batch: UnrollBatch) -> NDArray[np.int64]:
+    """Give whose turn each step [B, K + 1] is where turns go around; beyond an end the cycle goes on.
+
+    Raises:
+        ConfigError: they do not go around.
     """
     players = batch.values.shape[-1]
-    steps = np.arange(batch.values.shape[1])
-    mover = (batch.to_play[:, :1].astype(np.int64) + steps) % players
+    mover: NDArray[np.int64] = (
+        batch.to_play[:, :1].astype(np.int64) + np.arange(batch.values.shape[1])
+    ) % players
+    if ((mover != batch.to_play) & batch.policy_mask).any():
+        raise ConfigError(
+            "turns do not go around in this game: a player moves twice in a row, or is passed over;"
+            " next: begin a run with latent.turns = learned"
+        )
+    return mover
+
+
+def turn_to_mover(batch: UnrollBatch, learns_turns: bool = False) -> UnrollBatch:
+    """Turn values and rewards so that each step's mover comes first.
+
+    Args:
+        batch: of absolute players.
+        learns_turns: movers are those recorded, and to_play becomes how many seats on from the turn before
+            (0 at step 0 and beyond an end), as a view from the mover's side can't tell seats; else a cycle.
+    Raises:
+        ConfigError: see cycle_of.
+    """
+    players = batch.values.shape[-1]
+    mover = batch.to_play.astype(np.int64) if learns_turns else cycle_of(batch)
+    if learns_turns:
+        passed = np.diff(mover, axis=1, prepend=mover[:, :1]) % players
+        batch = batch._replace(to_play=passed.astype(np.int8))
     seats = (mover[..., None] + np.arange(players)) % players
     return batch._replace(
         values=np.take_along_axis(batch.values, seats, axis=2),

@@ -24,7 +24,7 @@ from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_l
 from zelkova.replay.packing import pack_trajectories, unpack_trajectories
 from zelkova.replay.trajectories import TrajectoryBuffer
 from zelkova.replay.trajectory import Trajectory
-from zelkova.replay.unroll import make_unroll, turn_to_mover
+from zelkova.replay.unroll import cycle_of, make_unroll, turn_to_mover
 from zelkova.selfplay.acting import Actors
 from zelkova.selfplay.reanalyse import Reanalyser
 from zelkova.wheel.wheel import Metrics, Wheel
@@ -48,7 +48,14 @@ class LearnedWheel(Wheel):
         opening = config.selfplay.random_opening, config.selfplay.random_opening_moves
         self.envs = make_batch(config.env, config.selfplay.games, game=self.game, opening=opening)
         spec = self.envs.spec
-        self.sizes = ModelSizes(spec.observation_shape, spec.num_actions, spec.action_dim, spec.num_players)
+        self.sizes = ModelSizes(
+            spec.observation_shape,
+            spec.num_actions,
+            spec.action_dim,
+            spec.num_players,
+            is_turned=spec.num_players > 1 and self.game is not None and self.game.view == "mover",
+            learns_turns=spec.num_players > 1 and config.latent.turns == "learned",
+        )
         network = build_learned(config.latent, self.sizes, config.seed)
         self.learner = Learner(
             network, config.learning, UnrollObjective(config.loss, prefix_reset(config)), str(self.device)
@@ -86,11 +93,13 @@ class LearnedWheel(Wheel):
             self.target.load(self.learner.acting_network)
             self._targeted = self.learner.steps
         picks = self.buffer.sample(config.learning.batch_size, self.rng)
-        fresh = self.reanalyser.refresh(self.buffer, picks, self.rng)
+        fresh = self.reanalyser.refresh(self.buffer, picks, self.rng, self.learner.steps)
         needs_next = config.loss.consistency_weight > 0.0
         batch = make_unroll(self.buffer, picks, config.unroll, self.rng, fresh, needs_next)
         if self.sizes.is_turned:
-            batch = turn_to_mover(batch)
+            batch = turn_to_mover(batch, self.sizes.learns_turns)
+        elif not self.sizes.learns_turns:
+            cycle_of(batch)
         figures, errors = self.learner.step(batch)
         if errors is not None:
             self.buffer.update_priorities(picks, errors)

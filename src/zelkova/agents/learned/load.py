@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from zelkova import games
 from zelkova.agents import kernels
-from zelkova.agents.learned.agent import LearnedAgent
+from zelkova.agents.learned.agent import LearnedAgent, Plan
 from zelkova.agents.learned.config import PlanningConfig
 from zelkova.agents.load import find_checkpoint, run_of
 from zelkova.errors import CheckpointError, ZelkovaError
@@ -131,6 +131,10 @@ class HiddenRules:
 
     def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> Acted:
         """Search positions [n, words] without noise; rng is not used."""
+        return Acted(self.search(states).action.astype(np.int32))
+
+    def search(self, states: NDArray[np.uint64]) -> Plan:
+        """Search positions [n, words] without noise; equal positions get equal answers."""
         states = np.ascontiguousarray(states)
         rows = np.arange(len(states))
         planes = np.zeros((len(states), *self.game.observation_shape), np.float32)
@@ -139,5 +143,4 @@ class HiddenRules:
         for row in rows.tolist():
             legal[row, self._rules.legal_actions(states[row : row + 1])] = True
         to_play = self.game.view_states(states)["to_play"].astype(np.int8)
-        plan = self.agent.search(planes, to_play, legal, seed=0, is_noisy=False)
-        return Acted(plan.action.astype(np.int32))
+        return self.agent.search(planes, to_play, legal, seed=0, is_noisy=False)

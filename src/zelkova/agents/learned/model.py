@@ -109,6 +109,8 @@ class LearnedModel:
 
     def _next(self, found: Prediction, to_play: Tensor) -> Tensor:
         """Say whose turn follows: what the network has learnt, or the next in turn."""
-        if found.to_play is not None:
-            return found.to_play.argmax(dim=1)
-        return (to_play + 1) % self.network.num_players
+        players = self.network.num_players
+        if found.to_play is None:
+            return (to_play + 1) % players
+        said = found.to_play.argmax(dim=1)
+        return (to_play + said) % players if self.network.sizes.is_turned else said

@@ -35,6 +35,8 @@ class LearnedConfig:
     value_prefix: bool = False  # the reward head is recurrent and sums rewards (EfficientZero)
     prefix_hidden: int = 64  # units of that head's memory
     projection: int = 128  # width of the projections that consistency compares
+    turns: Literal["cyclic", "learned"] = "cyclic"
+    # whose turn follows in a game: the next player's, or what a head says (passes, players who are out)
     min_std: float = 0.1  # continuous: least standard deviation of the policy
 
     def __post_init__(self) -> None:
@@ -45,7 +47,8 @@ class LearnedConfig:
                 raise ConfigError(
                     f"latent.{name} is {value!r}; allowed: whole numbers from {least} to {most}"
                 )
-        for name, allowed in (("kind", ("mlp", "conv")), ("latent_norm", ("minmax", "none"))):
+        words = {"kind": ("mlp", "conv"), "latent_norm": ("minmax", "none"), "turns": ("cyclic", "learned")}
+        for name, allowed in words.items():
             if getattr(self, name) not in allowed:
                 raise ConfigError(
                     f"latent.{name} is {getattr(self, name)!r}; allowed: {' or '.join(allowed)}"

@@ -23,7 +23,7 @@ class ModelSizes(NamedTuple):
     action_dim: int  # D; 0: numbered actions
     num_players: int  # P
     is_turned: bool = False  # values and rewards begin with the mover, as the observation does
-    learns_turns: bool = False  # a head says whose turn it is
+    learns_turns: bool = False  # a head says whose turn it is; turned: how many seats on from the turn before
 
 
 class Prediction(NamedTuple):
@@ -33,7 +33,7 @@ class Prediction(NamedTuple):
     policy: Tensor  # [B, A] logits, or [B, 2 D] mean and what the standard deviation is made of
     value: Tensor  # [B, P, atoms], or [B, P, 1]
     reward: Tensor | None = None  # the same, on the way into the latent; None at a root
-    to_play: Tensor | None = None  # [B, P] logits
+    to_play: Tensor | None = None  # [B, P] logits; see ModelSizes.learns_turns
     hidden: Any = None  # (h, c) of the value prefix, [B, prefix_hidden] each
 
 
