@@ -40,6 +40,7 @@ FIXED = (  # what a run's weights and games in play depend on
     ("latent",),
     ("selfplay", "games"),
     ("selfplay", "groups"),
+    ("replay", "offline_steps"),
     ("learning", "optimizer"),
 )
 
@@ -93,6 +94,11 @@ class RunConfig:
             raise ConfigError(
                 f"latent.value_prefix is {self.latent.value_prefix} and unroll.value_prefix is"
                 f" {self.unroll.value_prefix}; allowed: both alike, the network's head and its targets"
+            )
+        if self.model == "rules" and self.replay.offline_steps:
+            raise ConfigError(
+                "a fixed data set (--offline, replay.offline_steps) trains learned models, and model = rules;"
+                " next: a preset of a learned model, such as muzero-cartpole"
             )
         if self.model == "rules" and self.env.id:
             raise ConfigError(

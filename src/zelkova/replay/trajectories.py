@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from zelkova.errors import ShapeError
 from zelkova.replay.config import ReplayConfig
-from zelkova.replay.trajectory import Trajectory
+from zelkova.replay.trajectory import Trajectory, TrajectorySpec
 
 FIRST_ROWS = 1024  # allocated at first, and doubled as they fill
 SMALLEST = 1e-6  # added to an error, so that nothing is never drawn
@@ -36,13 +36,14 @@ class Held(NamedTuple):
 class TrajectoryBuffer:
     """A bounded ring of trajectories; its window is counted in decisions (see ReplayConfig)."""
 
-    def __init__(self, config: ReplayConfig) -> None:
-        """Make an empty buffer; the first trajectory decides what rows are like.
+    def __init__(self, config: ReplayConfig, spec: TrajectorySpec | None = None) -> None:
+        """Make an empty buffer.
 
         Args:
             config: window and priorities.
+            spec: what rows are like; None: as in the first trajectory.
         """
-        self.config = config
+        self.config, self.spec = config, spec
         self.total_added = 0  # decisions that ever came in, those that left included
         self.columns: dict[str, NDArray[Any]] = {}
         self._held: deque[Held] = deque()
@@ -73,26 +74,14 @@ class TrajectoryBuffer:
         Returns:
             how many decisions were new.
         Raises:
-            ShapeError: it is unlike those before.
+            ShapeError: it is unlike what belongs here; nothing changes.
         """
+        self.spec = self.spec or TrajectorySpec.of(trajectory)
+        self.spec.check(trajectory)
         rows = self._lay_out(trajectory)
         moves = len(trajectory)
         if not self.columns:
             self.columns = {name: np.zeros((FIRST_ROWS, *a.shape[1:]), a.dtype) for name, a in rows.items()}
-        if set(rows) != set(self.columns):
-            raise ShapeError(
-                f"trajectory {trajectory.seed} differs from this replay in"
-                f" {sorted(set(rows) ^ set(self.columns))};"
-                " next: one environment and one configuration for a replay"
-            )
-        for name, array in rows.items():
-            kept = self.columns[name]
-            if kept.shape[1:] != array.shape[1:] or kept.dtype != array.dtype:
-                raise ShapeError(
-                    f"trajectory {trajectory.seed}: {name} is {array.dtype}{list(array.shape[1:])} a row, and"
-                    f" this replay holds {kept.dtype}{list(kept.shape[1:])};"
-                    " next: one environment and one configuration for a replay"
-                )
         self.total_added += moves
         window = self.config.window(self.total_added)
         while self._held and self._size + moves > window:

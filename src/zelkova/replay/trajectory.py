@@ -1,7 +1,7 @@
 """An episode of an environment, or a part of one: what acting hands to the replay of a learned model."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,21 +59,29 @@ class Trajectory:
                 )
         candidates = self.candidates
         if candidates is not None and (
-            self.actions.ndim != 2 or candidates.shape != (moves, width, self.actions.shape[1])
+            self.actions.ndim != 2
+            or candidates.dtype != np.float32
+            or candidates.shape != (moves, width, self.actions.shape[1])
         ):
             raise ShapeError(
                 f"trajectory {self.seed}: candidates are {list(candidates.shape)}; expected"
                 f" [{moves}, {width}, D] beside actions [T, D]"
             )
-        wrong = np.abs(self.policy.sum(axis=1) - 1.0) > POLICY_SUM_TOLERANCE
-        wrong |= (self.policy < 0.0).any(axis=1) | (self.policy * ~self.legal).any(axis=1)
-        for array in (self.policy, self.rewards, self.root_values[:-1]):
-            wrong |= ~np.isfinite(array).all(axis=1)
-        if wrong.any() or not np.isfinite(self.root_values[-1]).all():
-            move = int(np.argmax(wrong)) if wrong.any() else moves
+        self._refuse_numbers()
+
+    def _refuse_numbers(self) -> None:
+        """Refuse policies that are none, and numbers that are not finite, naming the decision."""
+        moves = len(self.actions)
+        wrong = np.append(np.abs(self.policy.sum(axis=1) - 1.0) > POLICY_SUM_TOLERANCE, False)
+        wrong[:-1] |= (self.policy < 0.0).any(axis=1) | (self.policy * ~self.legal).any(axis=1)
+        for name in ("observations", "actions", "rewards", "policy", "candidates", "root_values"):
+            array = getattr(self, name)
+            if array is not None and array.dtype.kind == "f":
+                wrong[: len(array)] |= ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+        if wrong.any():
             raise ShapeError(
-                f"trajectory {self.seed}, decision {move}: rewards and values must be finite, and a policy"
-                " must sum to 1 over legal columns"
+                f"trajectory {self.seed}, decision {int(np.argmax(wrong))} of {moves}: observations, actions,"
+                " rewards and values must be finite, and a policy must sum to 1 over legal columns"
             )
 
     @property
@@ -84,3 +92,63 @@ class Trajectory:
     def __len__(self) -> int:
         """T, the number of decisions."""
         return len(self.actions)
+
+
+class TrajectorySpec(NamedTuple):
+    """What the trajectories of one replay have in common."""
+
+    observation_shape: tuple[int, ...]
+    observation_dtype: str  # "float32" or "uint8"
+    num_actions: int  # A; 0: continuous
+    action_dim: int  # D; 0: numbered actions
+    columns: int  # M, of policies
+    num_players: int  # P
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> "TrajectorySpec":
+        """Read it off a trajectory."""
+        is_continuous = trajectory.candidates is not None
+        width = trajectory.policy.shape[1]
+        return cls(
+            trajectory.observations.shape[1:],
+            trajectory.observations.dtype.name,
+            0 if is_continuous else width,
+            trajectory.actions.shape[1] if is_continuous else 0,
+            width,
+            trajectory.rewards.shape[1],
+        )
+
+    def check(self, trajectory: Trajectory) -> None:
+        """Refuse a trajectory of another environment or other settings.
+
+        Raises:
+            ShapeError: says in what it differs, or which decision takes an action that there is not.
+        """
+        own = TrajectorySpec.of(trajectory)
+        unlike = [
+            f"{name} is {found}, here {wanted}"
+            for name, found, wanted in zip(self._fields, own, self, strict=True)
+            if found != wanted
+        ]
+        if unlike:
+            raise ShapeError(
+                f"trajectory {trajectory.seed} does not belong here: {'; '.join(unlike)};"
+                " next: one environment and one configuration for a replay"
+            )
+        actions = trajectory.actions
+        wanted = "float32" if self.action_dim else "int32"
+        if actions.dtype != wanted or actions.ndim != 1 + (self.action_dim > 0):
+            raise ShapeError(f"trajectory {trajectory.seed}: actions are {actions.dtype}, expected {wanted}")
+        if ((trajectory.to_play < 0) | (trajectory.to_play >= self.num_players)).any():
+            raise ShapeError(
+                f"trajectory {trajectory.seed}: turns of players {sorted(set(trajectory.to_play.tolist()))};"
+                f" allowed: 0 to {self.num_players - 1}"
+            )
+        low, high = (-1.0, 1.0) if self.action_dim else (0, self.num_actions - 1)
+        outside = ((actions < low) | (actions > high)).reshape(len(actions), -1).any(axis=1)
+        if outside.any():
+            decision = int(np.argmax(outside))
+            raise ShapeError(
+                f"trajectory {trajectory.seed}, decision {decision}: action {actions[decision]}; allowed:"
+                f" {low} to {high}"
+            )

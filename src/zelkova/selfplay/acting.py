@@ -6,7 +6,7 @@ saved in general, so a resumed run plays the episodes in play again from their s
 
 import json
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,14 @@ class Episode:
     def __len__(self) -> int:
         """Decisions so far."""
         return len(self.steps["actions"])
+
+
+class Seen(NamedTuple):
+    """What B environments show: what a search begins from."""
+
+    observations: NDArray[Any]  # [B, *shape]
+    to_play: NDArray[np.int8]  # [B]
+    legal: NDArray[np.bool_]  # [B, A]
 
 
 class Actors:
@@ -92,16 +100,20 @@ class Actors:
         self.seconds += time.perf_counter() - start
         return sorted(ended, key=lambda trajectory: trajectory.seed)
 
+    def seen(self) -> Seen:
+        """Give what the environments show now."""
+        episodes = self.episodes
+        return Seen(
+            np.stack([episode.observations[-1] for episode in episodes]),
+            np.array([episode.to_play for episode in episodes], np.int8),
+            np.stack([episode.legal for episode in episodes]),
+        )
+
     def _tick(self) -> list[Trajectory]:
         """Search, act, and hand on what ended."""
         episodes, rows = self.episodes, len(self.episodes)
-        observations = np.stack([episode.observations[-1] for episode in episodes])
-        to_play = np.array([episode.to_play for episode in episodes], np.int8)
-        legal = np.stack([episode.legal for episode in episodes])
         start = time.perf_counter()
-        plan = self.agent.search(
-            observations, to_play, legal, seed=self.rng, temperature=self._temperatures()
-        )
+        plan = self.agent.search(*self.seen(), seed=self.rng, temperature=self._temperatures())
         self.busy_seconds += time.perf_counter() - start
         self.moves += rows
         self.evaluated += rows * (self.agent.policy.num_simulations + 1)
