@@ -105,7 +105,7 @@ def read_npz(path: Path, spec: TrajectorySpec, reanalyse: ReanalyseConfig) -> li
 def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Read every array of a file, none of which may need unpickling."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             names = list(file.files)
             require_memory(sum(entry.file_size for entry in file.zip.infolist()), str(path))
             unknown = [name for name in names if name not in NEEDED + OPTIONAL]
