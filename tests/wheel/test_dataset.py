@@ -43,7 +43,7 @@ def arrays(**others: Any) -> dict[str, NDArray[Any]]:
 
 
 def write(folder: Path, **others: Any) -> Path:
-    np.savez(folder / "own.npz", **arrays(**others))
+    np.savez(folder / "own.npz", **arrays(**others))  # type: ignore[arg-type]
     return folder / "own.npz"
 
 

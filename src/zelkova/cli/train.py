@@ -190,8 +190,8 @@ def read_offline(run: "Run", paths: Sequence[Path]) -> "list[Trajectory]":
     found, passed = read_data(paths, run.wheel.trajectory_spec, reanalyse)
     for message in passed:
         console.note(f"passed over: {message}")
-    decisions = sum(len(part) for part in found)
-    earned = sum(float(part.rewards[:, 0].sum()) for part in found) / len(found)
+    decisions = sum(part.num_recorded for part in found)
+    earned = sum(float(part.rewards[: part.num_recorded, 0].sum()) for part in found) / len(found)
     console.note(f"data set: {len(found)} episodes or parts, {decisions} decisions, mean return {earned:.4g}")
     if reanalyse.policy_share == 0.0 and reanalyse.values == "stored":
         console.note("nothing is reanalysed, so the data's own policies and values are all that is learnt")

@@ -91,7 +91,9 @@ class UnrollConfig:
     discount: float = 0.997  # gamma of a decision
     absorbing: Literal["train", "mask"] = "train"
     # beyond a terminal state: reward and value 0 are targets (MuZero), or nothing is (EfficientZero)
-    segment: int = 0  # decisions after which an episode in play enters the replay as a part; 0: never
+    segment: int = 0
+    # decisions of an episode in play that enter the replay as a part, once those that its targets reach into
+    # came as well; 0: never
     value_prefix: bool = False  # reward targets are sums since the last reset
     prefix_reset: int = 5  # steps after which such sums start anew
     correction: bool = False  # EfficientZero: old data gets shorter n

@@ -32,6 +32,7 @@ class Trajectory:
     ]  # [T + 1, P] after search; the last: of the final observation, 0 at an ending
     to_play: NDArray[np.int8]  # [T + 1] 0..P-1
     terminated: bool  # False: cut, by a time limit or into segments
+    recorded: int = -1  # the first so many are trained on, targets look into the rest; -1: all
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
@@ -49,6 +50,12 @@ class Trajectory:
             raise ShapeError(
                 f"trajectory {self.seed} has {moves} actions and {len(self.observations)} observations;"
                 " allowed: 1 action or more, and one observation more than actions"
+            )
+        if self.recorded == -1:
+            object.__setattr__(self, "recorded", moves)
+        if not 1 <= self.recorded <= moves:
+            raise ShapeError(
+                f"trajectory {self.seed}: {self.recorded} of {moves} decisions recorded; allowed: 1 to all"
             )
         for name, (dtype, shape) in shapes.items():
             array = getattr(self, name)
@@ -86,8 +93,8 @@ class Trajectory:
 
     @property
     def num_recorded(self) -> int:
-        """Decisions, all of which are trained on."""
-        return len(self.actions)
+        """Decisions that are trained on; those behind them are for targets to look into."""
+        return self.recorded
 
     def __len__(self) -> int:
         """T, the number of decisions."""

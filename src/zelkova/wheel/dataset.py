@@ -241,10 +241,12 @@ def _split(rows: Mapping[str, NDArray[Any]], ends: NDArray[np.int64]) -> list[Tr
         ShapeError: numbers that are not finite, or a policy that is none; episode and decision are named.
     """
     cuts = {False: ends[:-1] + 1, True: ends[:-1] + 1 + np.arange(1, len(ends))}
-    pieces = {name: np.split(array, cuts[name in BY_OBSERVATION]) for name, array in rows.items()}
+    pieces: dict[str, Any] = {
+        name: np.split(array, cuts[name in BY_OBSERVATION]) for name, array in rows.items()
+    }
     pieces.pop("truncated")
     over = pieces.pop("terminated")
-    pieces.setdefault("candidates", [None] * len(ends))  # type: ignore[list-item]
+    pieces.setdefault("candidates", [None] * len(ends))
     return [
         Trajectory(
             seed=episode,

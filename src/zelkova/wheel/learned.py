@@ -65,7 +65,7 @@ class LearnedWheel(Wheel):
         self.selfplay: Actors | Offline = (
             Offline(self.envs, config.seed)
             if offline
-            else Actors(self.envs, self.agent, config.selfplay, config.unroll.segment, config.seed)
+            else Actors(self.envs, self.agent, config.selfplay, config.unroll, config.seed)
         )
         self._gauntlet: Gauntlet | None = None
         self.title, self.engine_name = spec.name, f"torch {self.device}"
@@ -165,21 +165,23 @@ class LearnedWheel(Wheel):
         """Give how long episodes were and what they earned; segments of one count apart."""
         if not episodes:
             return {}
-        returns = [float(episode.rewards[:, 0].sum()) for episode in episodes]
+        returns = [float(episode.rewards[: episode.num_recorded, 0].sum()) for episode in episodes]
         return {
             "selfplay/episode_return": float(np.mean(returns)),
-            "selfplay/episode_length": float(np.mean([len(episode) for episode in episodes])),
+            "selfplay/episode_length": float(np.mean([episode.num_recorded for episode in episodes])),
         }
 
     def write_samples(self, episodes: Sequence[Trajectory]) -> str:
         """Write actions and return of episodes as text."""
         lines = []
         for episode in episodes:
+            count = episode.num_recorded
             actions = " ".join(
                 f"{action:g}" if np.ndim(action) == 0 else ",".join(f"{part:.3f}" for part in action)
-                for action in episode.actions
+                for action in episode.actions[:count]
             )
-            lines.append(f"episode {episode.seed}: {actions} ; return {episode.rewards[:, 0].sum():g}\n")
+            earned = episode.rewards[:count, 0].sum()
+            lines.append(f"episode {episode.seed}: {actions} ; return {earned:g}\n")
         return "".join(lines)
 
     def rate(self) -> Metrics:
