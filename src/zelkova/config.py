@@ -40,6 +40,7 @@ FIXED = (  # what a run's weights and games in play depend on
     ("latent",),
     ("selfplay", "games"),
     ("selfplay", "groups"),
+    ("replay", "offline_steps"),
     ("learning", "optimizer"),
 )
 
@@ -98,6 +99,11 @@ class RunConfig:
             raise ConfigError(
                 f"selfplay.random_opening is {self.selfplay.random_opening} and env.id is `{self.env.id}`;"
                 " only a game opens with random moves; next: leave it at 0"
+            )
+        if self.model == "rules" and self.replay.offline_steps:
+            raise ConfigError(
+                "a fixed data set (--offline, replay.offline_steps) trains learned models, and model = rules;"
+                " next: a preset of a learned model, such as muzero-cartpole"
             )
         if self.model == "rules" and self.env.id:
             raise ConfigError(

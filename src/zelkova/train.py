@@ -9,14 +9,14 @@ that was killed and resumed goes on exactly as one that was never stopped.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from zelkova import settings
 from zelkova.agents.load import CHECKPOINTS
 from zelkova.config import RunConfig, refuse_changes
-from zelkova.errors import CheckpointError, ZelkovaError
+from zelkova.errors import CheckpointError, ConfigError, ZelkovaError
 from zelkova.learning.checkpoint import Checkpoint, CheckpointStore, make_folder, remove_leftovers
 from zelkova.learning.chunks import ChunkStore
 from zelkova.learning.metrics_log import MetricsLog
@@ -52,17 +52,29 @@ class Run:
         self._rates_every = config.rating.every_rounds  # 0: never
         self._games: list[Any] = []  # since that checkpoint
 
-    def begin(self) -> None:
+    def begin(self, data: Sequence[Any] = ()) -> None:
         """Write the settings and the checkpoint of round 0.
 
+        Args:
+            data: what a run without self-play learns from; it becomes the run's own, chunk 0 of its replay.
         Raises:
             CheckpointError: the folder can't be written, or holds parts of another run.
+            ConfigError: data where a run plays for itself, or none where it does not.
+            ShapeError: data of another environment or other settings.
         """
+        if bool(data) != bool(self.config.replay.offline_steps):
+            raise ConfigError(
+                f"replay.offline_steps is {self.config.replay.offline_steps} and {len(data)} trajectories are"
+                " given; next: zelkova train PRESET --offline FILES, or neither of them"
+            )
         for path in (self.checkpoints.folder, self.chunks.folder, self.log.path):
             if path.is_file() or (path.is_dir() and any(path.iterdir())):
                 raise CheckpointError(
                     f"{path} is left from another run; next: give another folder with --out, or remove it"
                 )
+        for trajectory in data:
+            self.wheel.buffer.add(trajectory)
+        self._games += data
         self._save_config()
         self.save()
 

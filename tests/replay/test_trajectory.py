@@ -56,7 +56,7 @@ def test_an_empty_trajectory_is_refused() -> None:
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize(("field", "shape"), [("rewards", 3), ("root_values", 4)])
+@pytest.mark.parametrize(("field", "shape"), [("rewards", 3), ("root_values", 4), ("observations", 4)])
 def test_numbers_that_are_not_finite_are_refused_at_every_place(
     field: str, shape: int, number: float
 ) -> None:
@@ -65,6 +65,15 @@ def test_numbers_that_are_not_finite_are_refused_at_every_place(
         array[place] = number
         with pytest.raises(ShapeError, match=f"decision {place}"):
             make_trajectory([1, 2, 3], [0] * 4, True, **{field: array})
+
+
+@pytest.mark.parametrize("field", ["actions", "candidates"])
+def test_vector_actions_that_are_not_finite_are_refused(field: str) -> None:
+    given = random_trajectory(3, dims=2)
+    array = getattr(given, field).copy()
+    array[4, ..., 1] = np.nan
+    with pytest.raises(ShapeError, match="trajectory 3, decision 4 of 6"):
+        Trajectory(**{name: getattr(given, name) for name in FIELDS} | {field: array})
 
 
 @pytest.mark.parametrize("policy", [[0.5, 0.4, 0.0], [1.2, -0.2, 0.0], [0.5, 0.0, 0.5], [np.nan, 0.5, 0.5]])
@@ -110,7 +119,9 @@ def test_trajectories_unlike_each_other_are_not_packed() -> None:
 
 def test_packs_that_do_not_add_up_are_refused() -> None:
     packed = pack_trajectories([random_trajectory(0), random_trajectory(1)])
-    for name in packed:
+    older = unpack_trajectories({key: array for key, array in packed.items() if key != "recorded"})
+    assert [part.recorded for part in older] == [6, 6]
+    for name in packed.keys() - {"recorded"}:
         with pytest.raises(ShapeError):
             unpack_trajectories({key: array for key, array in packed.items() if key != name})
         with pytest.raises(ShapeError):
@@ -200,6 +211,49 @@ def turn(buffer: TrajectoryBuffer, rng: np.random.Generator) -> UnrollBatch:
     buffer.update_priorities(picks, rng.random(16).astype(np.float32) * 3)
     config = UnrollConfig(td_steps=5, correction=True, correction_span=100)
     return make_unroll(buffer, picks, config, rng, needs_next=True)
+
+
+def cut(whole: Trajectory, start: int, stop: int, recorded: int) -> Trajectory:
+    """Take a part of an episode, with decisions behind the recorded ones."""
+    fields = {name: getattr(whole, name) for name in FIELDS}
+    for name in ("actions", "rewards", "legal", "policy"):
+        fields[name] = fields[name][start:stop]
+    for name in ("observations", "root_values", "to_play"):
+        fields[name] = fields[name][start : stop + 1]
+    is_end = stop == len(whole)
+    return Trajectory(**fields | {"recorded": recorded, "terminated": whole.terminated and is_end})
+
+
+def test_parts_that_overlap_train_on_the_targets_of_the_whole() -> None:
+    """K = 2 and n = 3, so a part reads 5 decisions behind those it is drawn at."""
+    whole = random_trajectory(1, moves=17)
+    config = UnrollConfig(unroll_steps=2, td_steps=3, absorbing="mask")
+    one = fill(whole)
+    parts = fill(cut(whole, 0, 11, 6), cut(whole, 6, 17, 11))
+    assert (len(parts), parts.total_added) == (17, 17)
+    drawn = np.unique(parts.sample(2000, np.random.default_rng(0)).rows)
+    assert drawn.tolist() == [*range(6), *range(12, 23)]
+    assert parts.take("number", drawn).tolist() == list(range(17))
+    batches = [
+        make_unroll(buffer, pick(buffer, *rows), config, np.random.default_rng(0), needs_next=True)
+        for buffer, rows in ((one, range(17)), (parts, drawn.tolist()))
+    ]
+    assert_same_batch(*batches)
+
+
+def test_parts_that_overlap_leave_by_what_they_record() -> None:
+    whole = random_trajectory(1, moves=17)
+    buffer = fill(cut(whole, 0, 11, 6), cut(whole, 6, 17, 11), capacity=16, min_window=16)
+    assert (len(buffer), buffer.first, buffer.total_added) == (11, 6, 17)
+    last = cut(whole, 0, 11, 6)
+    buffer = fill(last, random_trajectory(2), last, capacity=12, min_window=12)
+    assert len(buffer) == 12
+    assert buffer.sample(500, np.random.default_rng(0)).rows.max() == 7 + 5
+    for recorded in (0, 18):
+        with pytest.raises(ShapeError, match="allowed: 1 to all"):
+            make_trajectory([1] * 17, [0] * 18, True, recorded=recorded)
+    (back,) = unpack_trajectories(pack_trajectories([last]))
+    assert_same(back, last)
 
 
 @pytest.mark.parametrize("dims", [0, 2])

@@ -4,7 +4,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -20,8 +20,14 @@ from zelkova.errors import ConfigError
 if TYPE_CHECKING:
     from zelkova.config import RunConfig
     from zelkova.learning.schedule import Limits
+    from zelkova.replay.trajectory import Trajectory
     from zelkova.train import Run
 
+OFFLINE = (  # laid under the settings given where a data set is all there is
+    "replay.offline_steps=100",
+    "reanalyse.policy_share=1.0",
+    "reanalyse.values=target",
+)
 SHOWN = {  # what the progress line shows of a round
     "games": "games",
     "selfplay/positions_per_s": "positions/s",
@@ -72,6 +78,10 @@ def train(
     ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with this run's folder.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of a new run; runs/NAME where not given.")] = None,
+    offline: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Learn from this data alone: a run, its chunks, .npz; repeatable."),
+    ] = None,
     minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop after so many minutes.")] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Stop at the round that reaches so many optimiser steps in all.")
@@ -94,7 +104,8 @@ def train(
         raise ConfigError("give either a preset, game or file to begin with, or --resume RUN to go on")
     limits = Limits(minutes, steps)
     given = as_overrides(overrides, seed=seed, size=size, device=device)
-    with Figures(json) as figures, open_run(source, resume, out, given) as run:
+    data = offline or []
+    with Figures(json) as figures, open_run(source, resume, out, given, data) as run:
         wheel = run.wheel
         where = f"{wheel.device} ({wheel.device_reason})"
         console.note(f"{wheel.title} on {where}, network by {wheel.engine_name}")
@@ -109,10 +120,16 @@ def train(
 
 @contextmanager
 def open_run(
-    source: str | None, resume: Path | None, out: Path | None, overrides: list[str]
+    source: str | None, resume: Path | None, out: Path | None, overrides: list[str], data: Sequence[Path] = ()
 ) -> Iterator["Run"]:
     """Begin a run or go on with one, alone in its folder.
 
+    Args:
+        source: of a new run's settings.
+        resume: folder of the run to go on with, instead.
+        out: folder of a new run.
+        overrides: of settings.
+        data: what a new run learns from instead of acting.
     Raises:
         ConfigError: a setting is refused, or the folder of a new run holds one already.
         CheckpointError: another process works there, or there is nothing to go on from.
@@ -129,6 +146,10 @@ def open_run(
             raise ConfigError(
                 "--out names the folder of a new run; --resume goes on in its own; give one of them"
             )
+        if data:
+            raise ConfigError(
+                "--offline is for a new run, which keeps the data for itself; next: --resume without it"
+            )
         if not (resume / "config.toml").is_file():
             raise ConfigError(
                 f"{resume} is no run: it has no config.toml; next: give the folder that --out named"
@@ -138,18 +159,43 @@ def open_run(
         refuse_env_inside(config.env.id, resume)
     else:
         assert source is not None
-        config = load_config(source, overrides)
+        config = load_config(source, [*(OFFLINE if data else ()), *overrides])
         folder = out or free_folder(Path("runs") / name_run(config))
     refuse_unusable(config)
     make_folder(folder)
     with RunLock(folder), built(config, folder, is_new=resume is None) as run:
         if resume is None:
-            run.begin()
+            run.begin(read_offline(run, data) if data else ())
         else:
             for message in run.resume():
                 console.note(f"passed over: {message}")
             console.note(f"going on at round {run.wheel.round}, step {run.wheel.learner.steps}")
         yield run
+
+
+def read_offline(run: "Run", paths: Sequence[Path]) -> "list[Trajectory]":
+    """Read the data set of a new run, and say what it is.
+
+    Raises:
+        ConfigError, CheckpointError, ShapeError: see read_data.
+    """
+    from zelkova.wheel.dataset import read_data
+    from zelkova.wheel.learned import LearnedWheel
+
+    if not isinstance(run.wheel, LearnedWheel):
+        raise ConfigError(
+            "--offline trains learned models, and model = rules; next: a preset such as muzero-cartpole"
+        )
+    reanalyse = run.config.reanalyse
+    found, passed = read_data(paths, run.wheel.trajectory_spec, reanalyse)
+    for message in passed:
+        console.note(f"passed over: {message}")
+    decisions = sum(part.num_recorded for part in found)
+    earned = sum(float(part.rewards[: part.num_recorded, 0].sum()) for part in found) / len(found)
+    console.note(f"data set: {len(found)} episodes or parts, {decisions} decisions, mean return {earned:.4g}")
+    if reanalyse.policy_share == 0.0 and reanalyse.values == "stored":
+        console.note("nothing is reanalysed, so the data's own policies and values are all that is learnt")
+    return found
 
 
 @contextmanager

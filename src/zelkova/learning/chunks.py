@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from numpy.typing import NDArray
 
-from zelkova.errors import CheckpointError
+from zelkova.errors import CheckpointError, ShapeError
 from zelkova.learning.checkpoint import make_folder, numbered_files
 from zelkova.networks.weights import load_weights, save_weights
 
@@ -24,6 +24,28 @@ class Packing(NamedTuple):
 
     pack: Callable[[Sequence[Any]], dict[str, NDArray[Any]]]
     unpack: Callable[[Mapping[str, NDArray[Any]]], list[Any]]
+
+
+def read_chunk(path: Path, packing: Packing) -> tuple[list[Any], int]:
+    """Read a chunk's episodes, and how many positions came before them.
+
+    Args:
+        path: of the file.
+        packing: of its kind of episodes.
+    Raises:
+        CheckpointError: the file is missing, damaged or foreign; the message names it.
+    """
+    tensors, metadata = load_weights(path)
+    try:
+        own = json.loads(metadata.get("replay", "{}"))
+        if own.get("kind") != KIND:
+            raise CheckpointError(f"{path} is no replay chunk of this version; expected {KIND!r}")
+        episodes = packing.unpack({name: tensor.numpy() for name, tensor in tensors.items()})
+        return episodes, int(own["first"])
+    except CheckpointError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged: {error}; use an older checkpoint") from error
 
 
 class ChunkStore:
@@ -67,18 +89,7 @@ class ChunkStore:
         Raises:
             CheckpointError: the file is missing, damaged or foreign; the message names it.
         """
-        path = self.path(number)
-        tensors, metadata = load_weights(path)
-        try:
-            own = json.loads(metadata.get("replay", "{}"))
-            if own.get("kind") != KIND:
-                raise CheckpointError(f"{path} is no replay chunk of this version; expected {KIND!r}")
-            episodes = self.packing.unpack({name: tensor.numpy() for name, tensor in tensors.items()})
-            first = int(own["first"])
-        except CheckpointError:
-            raise
-        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
-            raise CheckpointError(f"{path} is damaged: {error}; use an older checkpoint") from error
+        episodes, first = read_chunk(self.path(number), self.packing)
         self._ends[number] = first + sum(episode.num_recorded for episode in episodes)
         return episodes, first
 
@@ -95,6 +106,7 @@ class ChunkStore:
             total: positions that had entered the replay by then, as the checkpoint says.
         Raises:
             CheckpointError: a chunk within the window is missing or damaged; the message names it.
+            ShapeError: a chunk is of another environment or other settings; the message says in what.
         """
         buffer.start_at(0)
         problem: CheckpointError | None = None
@@ -106,8 +118,11 @@ class ChunkStore:
                 continue
             if start != buffer.total_added:
                 buffer.start_at(start)
-            for episode in episodes:
-                buffer.add(episode)
+            try:
+                for episode in episodes:
+                    buffer.add(episode)
+            except ShapeError as error:
+                raise ShapeError(f"{self.path(chunk)} is of another run: {error}") from error
         if buffer.total_added != total or buffer.first != first:
             raise problem or CheckpointError(
                 f"{self.folder} lacks positions: round {number} needs {first} to {total - 1}, found"

@@ -7,7 +7,7 @@ from zelkova.errors import ConfigError
 
 RANGES = {
     "unroll_steps": (1, 1000), "td_steps": (0, 1_000_000), "segment": (0, 1_000_000),
-    "prefix_reset": (1, 1000),    "correction_span": (1, 10**12),
+    "prefix_reset": (1, 1000), "correction_span": (1, 10**12),
 }  # fmt: skip
 
 
@@ -36,6 +36,10 @@ class ReplayConfig:
     priority_alpha: float = 0.0  # learned models: draws in proportion to error ** this; 0: uniform
     priority_beta: float = 1.0  # of the weights that make up for it; 1: fully
 
+    offline_steps: int = 0
+    # optimiser steps a round from a fixed data set, all of which is the window and to which nothing is added;
+    # 0: self-play fills the replay
+
     def __post_init__(self) -> None:
         """Refuse what can't be."""
         if type(self.capacity) is not int or self.capacity < 1:
@@ -51,6 +55,10 @@ class ReplayConfig:
         if not isinstance(self.td_lambda, int | float) or not 0.0 <= self.td_lambda <= 1.0:
             raise ConfigError(f"replay.td_lambda is {self.td_lambda!r}; allowed: a number from 0 to 1")
 
+        if type(self.offline_steps) is not int or not 0 <= self.offline_steps <= 1_000_000:
+            raise ConfigError(
+                f"replay.offline_steps is {self.offline_steps!r}; allowed: whole numbers from 0 to 1000000"
+            )
         for name in ("priority_alpha", "priority_beta"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0.0 <= value <= 4.0:
@@ -61,6 +69,8 @@ class ReplayConfig:
 
         It never grows faster than `total`, so a position that left the window never comes back.
         """
+        if self.offline_steps:
+            return total
         if total <= self.min_window:
             return min(total, self.capacity)
         ratio = (total / self.min_window) ** self.window_exponent
@@ -81,7 +91,9 @@ class UnrollConfig:
     discount: float = 0.997  # gamma of a decision
     absorbing: Literal["train", "mask"] = "train"
     # beyond a terminal state: reward and value 0 are targets (MuZero), or nothing is (EfficientZero)
-    segment: int = 0  # decisions after which an episode in play enters the replay as a part; 0: never
+    segment: int = 0
+    # decisions of an episode in play that enter the replay as a part, once those that its targets reach into
+    # came as well; 0: never
     value_prefix: bool = False  # reward targets are sums since the last reset
     prefix_reset: int = 5  # steps after which such sums start anew
     correction: bool = False  # EfficientZero: old data gets shorter n

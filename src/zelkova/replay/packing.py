@@ -79,7 +79,7 @@ def pack_trajectories(trajectories: Sequence[Trajectory]) -> dict[str, NDArray[A
     Args:
         trajectories: one or more of one environment.
     Returns:
-        the fields of Trajectory joined, and seed, length and terminated [E].
+        the fields of Trajectory joined, and seed, length, terminated and recorded [E].
     Raises:
         ShapeError: they are unlike each other.
     """
@@ -95,6 +95,7 @@ def pack_trajectories(trajectories: Sequence[Trajectory]) -> dict[str, NDArray[A
         raise ShapeError(f"{len(trajectories)} trajectories can't be joined: {error}") from error
     packed["seed"] = np.array([part.seed for part in trajectories], np.int64)
     packed["length"] = np.array([len(part) for part in trajectories], np.int64)
+    packed["recorded"] = np.array([part.num_recorded for part in trajectories], np.int64)
     packed["terminated"] = np.array([part.terminated for part in trajectories], np.bool_)
     return packed
 
@@ -103,32 +104,35 @@ def unpack_trajectories(packed: Mapping[str, NDArray[Any]]) -> list[Trajectory]:
     """Take apart what pack_trajectories joined.
 
     Args:
-        packed: its answer.
+        packed: its answer; without `recorded`, as older versions wrote it, all is.
     Raises:
         ShapeError: a field is missing, or the lengths do not add up.
     """
-    known = {*BY_DECISION, *BY_OBSERVATION, "seed", "length", "terminated"}
-    if set(packed) | {"candidates"} != known:
+    known = {*BY_DECISION, *BY_OBSERVATION, "seed", "length", "terminated", "recorded"}
+    if set(packed) | {"candidates", "recorded"} != known:
         raise ShapeError(f"packed trajectories have the fields {sorted(packed)}; expected {sorted(known)}")
     length = packed["length"].astype(np.int64)
     moves, count = int(length.sum()), len(length)
     sizes = {
         name: moves + count if name in BY_OBSERVATION else moves for name in (*BY_DECISION, *BY_OBSERVATION)
     }
+    sizes |= dict.fromkeys(("seed", "terminated", "recorded"), count)
     wrong = [name for name, size in sizes.items() if name in packed and len(packed[name]) != size]
-    if wrong or len(packed["seed"]) != count or len(packed["terminated"]) != count or (length < 1).any():
+    if wrong or (length < 1).any():
         raise ShapeError(f"packed trajectories of {moves} decisions by their lengths do not add up: {wrong}")
     decisions, observations = np.cumsum(length)[:-1], np.cumsum(length + 1)[:-1]
     pieces: dict[str, Any] = {
         name: np.split(array, observations if name in BY_OBSERVATION else decisions)
         for name, array in packed.items()
-        if name in sizes
+        if name in (*BY_DECISION, *BY_OBSERVATION)
     }
+    recorded = packed.get("recorded", length)
     pieces.setdefault("candidates", [None] * count)
     return [
         Trajectory(
             seed=int(packed["seed"][index]),
             terminated=bool(packed["terminated"][index]),
+            recorded=int(recorded[index]),
             **{name: part[index] for name, part in pieces.items()},
         )
         for index in range(count)

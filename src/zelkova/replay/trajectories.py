@@ -1,6 +1,7 @@
 """The newest trajectories in a ring of rows, drawn by priority.
 
 A trajectory of T decisions takes T + 1 rows, the last of which holds the final observation and its value.
+Decisions that are not recorded are read by targets and never drawn.
 It leaves as a whole. Rows are found by age, so a buffer filled again draws the very same batches.
 """
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from zelkova.errors import ShapeError
 from zelkova.replay.config import ReplayConfig
-from zelkova.replay.trajectory import Trajectory
+from zelkova.replay.trajectory import Trajectory, TrajectorySpec
 
 FIRST_ROWS = 1024  # allocated at first, and doubled as they fill
 SMALLEST = 1e-6  # added to an error, so that nothing is never drawn
@@ -30,19 +31,20 @@ class Held(NamedTuple):
     """One trajectory in the ring."""
 
     rows: int  # T + 1
-    terminated: bool
+    decisions: int  # that may be drawn
 
 
 class TrajectoryBuffer:
     """A bounded ring of trajectories; its window is counted in decisions (see ReplayConfig)."""
 
-    def __init__(self, config: ReplayConfig) -> None:
-        """Make an empty buffer; the first trajectory decides what rows are like.
+    def __init__(self, config: ReplayConfig, spec: TrajectorySpec | None = None) -> None:
+        """Make an empty buffer.
 
         Args:
             config: window and priorities.
+            spec: what rows are like; None: as in the first trajectory.
         """
-        self.config = config
+        self.config, self.spec = config, spec
         self.total_added = 0  # decisions that ever came in, those that left included
         self.columns: dict[str, NDArray[Any]] = {}
         self._held: deque[Held] = deque()
@@ -73,41 +75,29 @@ class TrajectoryBuffer:
         Returns:
             how many decisions were new.
         Raises:
-            ShapeError: it is unlike those before.
+            ShapeError: it is unlike what belongs here; nothing changes.
         """
+        self.spec = self.spec or TrajectorySpec.of(trajectory)
+        self.spec.check(trajectory)
         rows = self._lay_out(trajectory)
-        moves = len(trajectory)
+        moves, drawn = len(trajectory), trajectory.num_recorded
         if not self.columns:
             self.columns = {name: np.zeros((FIRST_ROWS, *a.shape[1:]), a.dtype) for name, a in rows.items()}
-        if set(rows) != set(self.columns):
-            raise ShapeError(
-                f"trajectory {trajectory.seed} differs from this replay in"
-                f" {sorted(set(rows) ^ set(self.columns))};"
-                " next: one environment and one configuration for a replay"
-            )
-        for name, array in rows.items():
-            kept = self.columns[name]
-            if kept.shape[1:] != array.shape[1:] or kept.dtype != array.dtype:
-                raise ShapeError(
-                    f"trajectory {trajectory.seed}: {name} is {array.dtype}{list(array.shape[1:])} a row, and"
-                    f" this replay holds {kept.dtype}{list(kept.shape[1:])};"
-                    " next: one environment and one configuration for a replay"
-                )
-        self.total_added += moves
+        self.total_added += drawn
         window = self.config.window(self.total_added)
-        while self._held and self._size + moves > window:
+        while self._held and self._size + drawn > window:
             gone = self._held.popleft()
             self._head = (self._head + gone.rows) % len(self.columns["priority"])
             self._rows -= gone.rows
-            self._size -= gone.rows - 1
+            self._size -= gone.decisions
         self._make_room(self._rows + moves + 1)
         at = self.places(np.arange(self._rows, self._rows + moves + 1))
         for name, array in rows.items():
             self.columns[name][at] = array
-        self._held.append(Held(moves + 1, trajectory.terminated))
+        self._held.append(Held(moves + 1, drawn))
         self._rows += moves + 1
-        self._size += moves
-        return moves
+        self._size += drawn
+        return drawn
 
     def _lay_out(self, trajectory: Trajectory) -> dict[str, NDArray[Any]]:
         """Give a trajectory as rows; what the last one does not have is zero there."""
@@ -116,6 +106,7 @@ class TrajectoryBuffer:
             return np.concatenate([array, np.zeros((1, *array.shape[1:]), array.dtype)])
 
         moves = len(trajectory)
+        is_drawn = np.arange(moves + 1) < trajectory.num_recorded
         rows = {
             "observations": trajectory.observations,
             "actions": longer(trajectory.actions),
@@ -127,7 +118,7 @@ class TrajectoryBuffer:
             "number": self.total_added + np.arange(moves + 1),  # counted from the run's first decision
             "to_go": np.arange(moves, -1, -1, dtype=np.int32),  # rows to the final observation
             "terminated": np.full(moves + 1, trajectory.terminated),
-            "priority": np.append(np.full(moves, self._largest), 0.0),
+            "priority": np.where(is_drawn, self._largest, 0.0),
         }
         if trajectory.candidates is not None:
             rows["candidates"] = longer(trajectory.candidates)
@@ -173,7 +164,7 @@ class TrajectoryBuffer:
         mass = np.where(priority > 0, priority**alpha, 0.0)
         total = np.cumsum(mass)
         rows = np.searchsorted(total, rng.random(batch_size) * total[-1], side="right")
-        rows = np.minimum(rows, self._rows - 2)
+        rows = np.minimum(rows, np.searchsorted(total, total[-1]))  # rounding never leaves what is drawn
         chance = mass[rows] / total[-1]
         weights = (1.0 / (self._size * chance)) ** beta
         last = rows + self.take("to_go", rows)

@@ -6,7 +6,7 @@ saved in general, so a resumed run plays the episodes in play again from their s
 
 import json
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from zelkova.agents.learned.agent import LearnedAgent, Plan
 from zelkova.envs.batch import EnvBatch, Transition
 from zelkova.errors import LARGEST_SEED, CheckpointError
+from zelkova.replay.config import UnrollConfig
 from zelkova.replay.trajectory import Trajectory
 from zelkova.selfplay.config import SelfPlayConfig
 
@@ -34,12 +35,26 @@ class Episode:
         """Decisions so far."""
         return len(self.steps["actions"])
 
+    def drop(self, count: int) -> None:
+        """Forget the first decisions, and what was seen at them."""
+        del self.observations[:count]
+        for values in self.steps.values():
+            del values[:count]
+
+
+class Seen(NamedTuple):
+    """What B environments show: what a search begins from."""
+
+    observations: NDArray[Any]  # [B, *shape]
+    to_play: NDArray[np.int8]  # [B]
+    legal: NDArray[np.bool_]  # [B, A]
+
 
 class Actors:
     """B environments and the agent that acts in all of them; the wheel's `Play`."""
 
     def __init__(
-        self, envs: EnvBatch, agent: LearnedAgent, config: SelfPlayConfig, cut: int, seed: int
+        self, envs: EnvBatch, agent: LearnedAgent, config: SelfPlayConfig, unroll: UnrollConfig, seed: int
     ) -> None:
         """Begin B episodes.
 
@@ -47,10 +62,12 @@ class Actors:
             envs: B = config.games environments.
             agent: acts; its weights may change between rounds.
             config: how to act.
-            cut: decisions after which an episode in play is handed on as a segment; 0: never.
+            unroll: its `segment` says after how many decisions an episode in play is handed on as a part,
+                which also carries those behind it that its targets reach.
             seed: of the run.
         """
-        self.envs, self.agent, self.config, self.cut = envs, agent, config, cut
+        self.envs, self.agent, self.config = envs, agent, config
+        self.cut, self.overlap = unroll.segment, unroll.td_steps + unroll.unroll_steps
         self.rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
         self.seconds = self.busy_seconds = 0.0
         self.moves = self.evaluated = 0
@@ -92,16 +109,20 @@ class Actors:
         self.seconds += time.perf_counter() - start
         return sorted(ended, key=lambda trajectory: trajectory.seed)
 
+    def seen(self) -> Seen:
+        """Give what the environments show now."""
+        episodes = self.episodes
+        return Seen(
+            np.stack([episode.observations[-1] for episode in episodes]),
+            np.array([episode.to_play for episode in episodes], np.int8),
+            np.stack([episode.legal for episode in episodes]),
+        )
+
     def _tick(self) -> list[Trajectory]:
         """Search, act, and hand on what ended."""
         episodes, rows = self.episodes, len(self.episodes)
-        observations = np.stack([episode.observations[-1] for episode in episodes])
-        to_play = np.array([episode.to_play for episode in episodes], np.int8)
-        legal = np.stack([episode.legal for episode in episodes])
         start = time.perf_counter()
-        plan = self.agent.search(
-            observations, to_play, legal, seed=self.rng, temperature=self._temperatures()
-        )
+        plan = self.agent.search(*self.seen(), seed=self.rng, temperature=self._temperatures())
         self.busy_seconds += time.perf_counter() - start
         self.moves += rows
         self.evaluated += rows * (self.agent.policy.num_simulations + 1)
@@ -133,7 +154,9 @@ class Actors:
     def _hand_on(self, found: Transition) -> list[Trajectory]:
         """Turn what ended, or grew to a segment's length, into trajectories; begin anew where it ended."""
         over = found.terminated | found.truncated
-        long = np.array([bool(self.cut) and len(episode) >= self.cut for episode in self.episodes])
+        long = np.array(
+            [bool(self.cut) and len(episode) >= self.cut + self.overlap for episode in self.episodes]
+        )
         rows = np.flatnonzero(over | long).tolist()
         if not rows:
             return []
@@ -144,7 +167,8 @@ class Actors:
         for index, row in enumerate(rows):
             is_terminal = bool(found.terminated[row])
             value = np.zeros_like(bootstrap[index]) if is_terminal else bootstrap[index]
-            ended.append(gather(self.episodes[row], value, is_terminal))
+            recorded = -1 if over[row] else self.cut
+            ended.append(gather(self.episodes[row], value, is_terminal, recorded))
         fresh = np.flatnonzero(over).tolist()
         if fresh:
             numbers = [self._number() for _ in fresh]
@@ -156,8 +180,7 @@ class Actors:
                 )
         for row in rows:
             if not over[row]:
-                old = self.episodes[row]
-                self.episodes[row] = Episode(old.seed, old.observations[-1], old.legal, old.to_play)
+                self.episodes[row].drop(self.cut)
         return ended
 
     def state(self) -> tuple[dict[str, NDArray[Any]], list[str]]:
@@ -223,13 +246,14 @@ class Actors:
         self.envs.close()
 
 
-def gather(episode: Episode, value: NDArray[np.float32], is_terminal: bool) -> Trajectory:
+def gather(episode: Episode, value: NDArray[np.float32], is_terminal: bool, recorded: int) -> Trajectory:
     """Make a trajectory of an episode, or of its part since the last cut.
 
     Args:
         episode: one decision or more.
         value: [P] of the last observation.
         is_terminal: whether the episode ended there; else it was cut, by a limit or into segments.
+        recorded: decisions to train on; those behind them come again in the next part. -1: all.
     """
     steps = episode.steps
     candidates = np.stack(steps["candidates"]) if steps["candidates"] else None
@@ -244,4 +268,5 @@ def gather(episode: Episode, value: NDArray[np.float32], is_terminal: bool) -> T
         root_values=np.concatenate([np.stack(steps["values"]), value[None]]),
         to_play=np.array([*steps["to_play"], episode.to_play], np.int8),
         terminated=is_terminal,
+        recorded=recorded,
     )

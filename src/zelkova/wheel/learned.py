@@ -23,9 +23,11 @@ from zelkova.networks.inference import resolve_device
 from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
 from zelkova.replay.packing import pack_trajectories, unpack_trajectories
 from zelkova.replay.trajectories import TrajectoryBuffer
-from zelkova.replay.trajectory import Trajectory
+from zelkova.replay.trajectory import Trajectory, TrajectorySpec
 from zelkova.replay.unroll import cycle_of, make_unroll, turn_to_mover
+from zelkova.search.models.torch_model import DEFAULT_SAMPLES
 from zelkova.selfplay.acting import Actors
+from zelkova.selfplay.offline import Offline
 from zelkova.selfplay.reanalyse import Reanalyser
 from zelkova.wheel.wheel import Metrics, Wheel
 
@@ -46,7 +48,9 @@ class LearnedWheel(Wheel):
         options = dict(config.game.options)
         self.game = None if config.env.id else games.load(config.game.name, options)
         opening = config.selfplay.random_opening, config.selfplay.random_opening_moves
-        self.envs = make_batch(config.env, config.selfplay.games, game=self.game, opening=opening)
+        offline = config.replay.offline_steps > 0
+        count = 1 if offline else config.selfplay.games
+        self.envs = make_batch(config.env, count, game=self.game, opening=opening)
         spec = self.envs.spec
         self.sizes = ModelSizes(
             spec.observation_shape,
@@ -67,7 +71,11 @@ class LearnedWheel(Wheel):
         self.target = self._new_agent()  # its weights are some steps old
         self._targeted = 0  # step at which the target took its weights
         self.reanalyser = Reanalyser(self.target, config.reanalyse, config.unroll)
-        self.selfplay = Actors(self.envs, self.agent, config.selfplay, config.unroll.segment, config.seed)
+        self.selfplay: Actors | Offline = (
+            Offline(self.envs, config.seed)
+            if offline
+            else Actors(self.envs, self.agent, config.selfplay, config.unroll, config.seed)
+        )
         self._gauntlet: Gauntlet | None = None
         self.title, self.engine_name = spec.name, f"torch {self.device}"
 
@@ -84,7 +92,20 @@ class LearnedWheel(Wheel):
 
     def new_buffer(self) -> TrajectoryBuffer:
         """Make an empty replay of trajectories."""
-        return TrajectoryBuffer(self.config.replay)
+        return TrajectoryBuffer(self.config.replay, self.trajectory_spec)
+
+    @property
+    def trajectory_spec(self) -> TrajectorySpec:
+        """What a trajectory has to be like to be learnt from here."""
+        spec, drawn = self.envs.spec, self.config.planning.num_samples or DEFAULT_SAMPLES
+        return TrajectorySpec(
+            spec.observation_shape,
+            np.dtype(spec.observation_dtype).name,
+            spec.num_actions,
+            spec.action_dim,
+            drawn if spec.action_dim else spec.num_actions,
+            spec.num_players,
+        )
 
     def learn_once(self) -> Metrics:
         """Take one optimiser step on unrolls from the replay; give its figures."""
@@ -112,9 +133,8 @@ class LearnedWheel(Wheel):
             CheckpointError: their answers are no finite numbers.
         """
         self.agent.load(self.learner.acting_network)
-        seen = np.stack([episode.observations[-1] for episode in self.selfplay.episodes])
-        to_play = np.array([episode.to_play for episode in self.selfplay.episodes], np.int8)
-        if not np.isfinite(self.agent.values(seen, to_play)).all():
+        seen = self.selfplay.seen()
+        if not np.isfinite(self.agent.values(seen.observations, seen.to_play)).all():
             raise CheckpointError(
                 f"learning diverged: after step {self.learner.steps} the network's values are no finite"
                 f" numbers; next: resume with a lower rate, --set learning.learning_rate=... (it is"
@@ -145,13 +165,7 @@ class LearnedWheel(Wheel):
 
     def warm_up(self) -> None:
         """Compile what is not in the cache yet, by a search whose result is thrown away."""
-        episodes = self.selfplay.episodes
-        self.agent.search(
-            np.stack([episode.observations[-1] for episode in episodes]),
-            np.array([episode.to_play for episode in episodes], np.int8),
-            np.stack([episode.legal for episode in episodes]),
-            seed=0,
-        )
+        self.agent.search(*self.selfplay.seen(), seed=0)
 
     def describe(self) -> dict[str, str]:
         """Say in words what an agent of this run's checkpoints is made of."""
@@ -162,21 +176,23 @@ class LearnedWheel(Wheel):
         """Give how long episodes were and what they earned; segments of one count apart."""
         if not episodes:
             return {}
-        returns = [float(episode.rewards[:, 0].sum()) for episode in episodes]
+        returns = [float(episode.rewards[: episode.num_recorded, 0].sum()) for episode in episodes]
         return {
             "selfplay/episode_return": float(np.mean(returns)),
-            "selfplay/episode_length": float(np.mean([len(episode) for episode in episodes])),
+            "selfplay/episode_length": float(np.mean([episode.num_recorded for episode in episodes])),
         }
 
     def write_samples(self, episodes: Sequence[Trajectory]) -> str:
         """Write actions and return of episodes as text."""
         lines = []
         for episode in episodes:
+            count = episode.num_recorded
             actions = " ".join(
                 f"{action:g}" if np.ndim(action) == 0 else ",".join(f"{part:.3f}" for part in action)
-                for action in episode.actions
+                for action in episode.actions[:count]
             )
-            lines.append(f"episode {episode.seed}: {actions} ; return {episode.rewards[:, 0].sum():g}\n")
+            earned = episode.rewards[:count, 0].sum()
+            lines.append(f"episode {episode.seed}: {actions} ; return {earned:g}\n")
         return "".join(lines)
 
     def rate(self) -> Metrics:

@@ -112,7 +112,9 @@ class Wheel(ABC):
 
     @property
     def steps_due(self) -> int:
-        """Optimiser steps that the positions so far pay for, less those taken; 0 or more."""
+        """Optimiser steps that the positions so far pay for, less those taken; from a data set, those set."""
+        if self.config.replay.offline_steps:
+            return self.config.replay.offline_steps
         return steps_due(self.config.learning, self.buffer.total_added, self.learner.steps)
 
     def turn(self) -> tuple[Metrics, list[Any]]:
@@ -145,21 +147,43 @@ class Wheel(ABC):
         else:  # a resumed run begins its next round with empty caches, too
             self.selfplay.forget()
         self.round += 1
-        played = self.selfplay.seconds - seconds
         now_asked, now_evaluated = self.selfplay.counts()
-        selfplay = self.config.selfplay
+        playing = self._describe_playing(
+            len(episodes),
+            self.selfplay.seconds - seconds,
+            self.selfplay.busy_seconds - busy,
+            (now_asked - asked, now_evaluated - evaluated),
+        )
         metrics: Metrics = {
-            "selfplay/seconds": played,
-            "selfplay/games_per_s": len(episodes) / played,
-            "selfplay/positions_per_s": selfplay.games * selfplay.moves_per_round / played,
-            "selfplay/evaluations_per_s": (now_evaluated - evaluated) / played,
-            "selfplay/network_share": (self.selfplay.busy_seconds - busy) / played,
-            "selfplay/cache_hits": 1.0 - (now_evaluated - evaluated) / max(now_asked - asked, 1),
+            **playing,
             "replay/positions": float(len(self.buffer)),
             **self.describe_episodes(episodes),
             **learned,
         }
         return metrics, episodes
+
+    def _describe_playing(
+        self, episodes: int, played: float, busy: float, counts: tuple[int, int]
+    ) -> Metrics:
+        """Give a round's speeds; none where nothing was played.
+
+        Args:
+            episodes: that ended.
+            played, busy: seconds.
+            counts: positions asked for and evaluated.
+        """
+        if played == 0.0:
+            return {}
+        asked, evaluated = counts
+        selfplay = self.config.selfplay
+        return {
+            "selfplay/seconds": played,
+            "selfplay/games_per_s": episodes / played,
+            "selfplay/positions_per_s": selfplay.games * selfplay.moves_per_round / played,
+            "selfplay/evaluations_per_s": evaluated / played,
+            "selfplay/network_share": busy / played,
+            "selfplay/cache_hits": 1.0 - evaluated / max(asked, 1),
+        }
 
     def close(self) -> None:
         """Let the threads go."""
