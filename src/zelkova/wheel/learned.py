@@ -27,6 +27,7 @@ from zelkova.replay.trajectory import Trajectory
 from zelkova.replay.unroll import make_unroll, turn_to_mover
 from zelkova.selfplay.acting import Actors
 from zelkova.selfplay.reanalyse import Reanalyser
+from zelkova.wheel.alarms import find_alarms
 from zelkova.wheel.wheel import Metrics, Wheel
 
 
@@ -157,6 +158,10 @@ class LearnedWheel(Wheel):
             "selfplay/episode_return": float(np.mean(returns)),
             "selfplay/episode_length": float(np.mean([len(episode) for episode in episodes])),
         }
+
+    def find_alarms(self, learned: Metrics) -> Metrics:
+        """See `alarms.py`."""
+        return find_alarms(learned, self.sizes.num_actions)
 
     def write_samples(self, episodes: Sequence[Trajectory]) -> str:
         """Write actions and return of episodes as text."""
