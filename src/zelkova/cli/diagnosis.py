@@ -73,8 +73,8 @@ def _measure(run: "Run") -> "Findings":
     played = sum(len(record) for record in records)
     cut = sum(record.is_cut for record in records)
     about = (
-        f"Checkpoint {file.stem} played {len(records)} episodes of {envs.spec.name} from fixed seeds, without noise,"
-        f" {agent.policy.num_simulations} simulations a decision: {played} decisions"
+        f"Checkpoint {file.stem} played {len(records)} episodes of {envs.spec.name} from fixed seeds, without"
+        f" noise, {agent.policy.num_simulations} simulations a decision: {played} decisions"
         + (f"; {cut} of the episodes were cut after {max(map(len, records))}." if cut else ".")
     )
     return Findings(

@@ -1,6 +1,7 @@
 """Episodes as an agent plays them, with what its search added to the prior at every decision."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from zelkova.evaluation.episodes import FIRST_SEED
 Floats = NDArray[np.float64]
 
 
-class Record(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Record:
     """One episode of T decisions, or its beginning."""
 
     seed: int  # of the environment
