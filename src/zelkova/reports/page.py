@@ -152,11 +152,11 @@ def _diagnosis(findings: Findings) -> str:
     rows = "".join(_row(name, [value]) for name, value in findings.figures.items())
     head = "<tr><th>metric</th><th>unit</th><th>found</th><th>meaning</th></tr>"
     table = f"<div class='wide'><table>{head}{rows}</table></div>"
-    about = escape(findings.film_about)
+    about = escape(findings.film_about, quote=True)
     film = f"<p class='soft'>{about}</p>" if about else ""
     if findings.film is not None:
         data = base64.b64encode(findings.film).decode()
-        image = f'<img width="100%" alt="{escape(about, quote=True)}" src="data:image/gif;base64,{data}">'
+        image = f'<img width="100%" alt="{about}" src="data:image/gif;base64,{data}">'
         film = f"<figure class='board'>{image}<figcaption>{about}</figcaption></figure>"
     words = f"<div class='head'><div><ul>{lines}</ul></div>{film}</div>"
     return f"<h2>Diagnosis</h2>{words}{_draw(choose_diagnosis(findings), 'd')}{table}"
