@@ -60,7 +60,7 @@ def _measure(run: "Run") -> "Findings":
     file, _, words = find_checkpoint(run.folder)
     if "game" in words and not is_trusted(words["game"], run.folder):
         raise GameError(f"{file.name} names the game {words['game']}, which a report does not run")
-    opened = open_environment(file, EPISODES)
+    opened = open_environment(file, EPISODES, is_training=True)  # the rewards that the model learnt
     agent, envs = opened.agent, opened.envs
     try:
         with console.Progress("diagnosis") as progress:
@@ -117,7 +117,7 @@ def _film(envs: "EnvBatch", config: "EnvConfig", record: "Record") -> tuple[byte
         return None, f"{envs.spec.name} gives no pictures, so no episode is shown."
     drawn = dataclasses.replace(config, make={**config.make, "render_mode": "rgb_array"})
     try:
-        canvas = make_batch(drawn, 1, is_training=False)
+        canvas = make_batch(drawn, 1)
         assert isinstance(canvas, GymBatch)
         try:
             frames = draw_frames(canvas, record, FRAMES)

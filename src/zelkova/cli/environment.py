@@ -36,7 +36,11 @@ class Opened(NamedTuple):
 
 
 def open_environment(
-    text: str | Path, size: int, simulations: int | None = None, device: str = "auto"
+    text: str | Path,
+    size: int,
+    simulations: int | None = None,
+    device: str = "auto",
+    is_training: bool = False,
 ) -> Opened:
     """Load the agent of a learned model, and make what it acts in.
 
@@ -45,6 +49,7 @@ def open_environment(
         size: environments, B.
         simulations: a decision; None: as in training.
         device: where the network runs.
+        is_training: rewards and ends are those of training, as `make_batch` says.
     Raises:
         CheckpointError: the run can't be read, or is of other observations.
         ConfigError, GameError: its environment or its game would be code out of the run's own folder.
@@ -63,7 +68,7 @@ def open_environment(
     refuse_inside(config.id, run_of(Path(text)))
     if parts.game is not None:
         refuse_broken(parts.game)
-    envs = make_batch(config, size, is_training=False, game=parts.game)
+    envs = make_batch(config, size, is_training, parts.game)
     trained, given = parts.agent.network.sizes.observation_shape, envs.spec.observation_shape
     if trained != given:
         raise CheckpointError(
