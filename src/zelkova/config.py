@@ -133,6 +133,8 @@ def refuse_changes(saved: str, config: RunConfig, path: Path) -> None:
         for key in keys:  # a run of an older version lacks what it did not know
             new = new[key]
             old = old.get(key, new)
+            if isinstance(old, dict) and keys != ("game",):
+                old = {**{name: new[name] for name in new if name not in old}, **old}
         if isinstance(old, dict) and old != new:
             key = next(key for key in {**old, **new} if old.get(key) != new.get(key))
             keys, old, new = (*keys, key), old.get(key), new.get(key)

@@ -195,7 +195,7 @@ class Run:
 
     def rate_last(self) -> bool:
         """Rate the last round's weights and write its figures again; say whether that was still to do."""
-        if not self._rates_every or "eval/elo" in self.last_metrics:
+        if not self._rates_every or {"eval/elo", "eval/return"} & self.last_metrics.keys():
             return False
         self.last_metrics = {**self.last_metrics, **self.rate()}
         self.log.append(self.last_metrics)

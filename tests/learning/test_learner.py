@@ -52,6 +52,23 @@ def test_fresh_losses_are_those_of_uniform_answers(
     assert figures["loss"] == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_target_that_is_no_finite_number_stops_before_the_weights(
+    make_learner: Callable[..., Learner], make_data: Callable[..., Any], number: float
+) -> None:
+    learner, batch = make_learner(), make_data(1)
+    learner.step(batch)
+    before = learner.state()
+    values = batch.root_values.copy()
+    values[3, 1] = number
+    with pytest.raises(CheckpointError, match=rf"after step 1: `root_values` .* {number} at \[3, 1\]"):
+        learner.step(batch._replace(root_values=values))
+    after = learner.state()
+    assert (after.steps, after.samples) == (1, before.samples)
+    for name, tensor in before.tensors.items():
+        assert torch.equal(tensor, after.tensors[name]), name
+
+
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_stop_and_resume_is_no_stop(
     make_learner: Callable[..., Learner], make_data: Callable[..., Any], settings: dict[str, Any]

@@ -87,7 +87,7 @@ def test_the_page_needs_nothing_from_elsewhere(page: str) -> None:
 def test_every_picture_has_words_and_its_own_ids(page: str) -> None:
     outline = Outline(page)
     pictures = [attributes for tag, attributes in outline.tags if tag == "svg"]
-    assert len(pictures) == 12
+    assert len(pictures) == 16
     assert all(picture["role"] == "img" and picture["aria-label"] for picture in pictures)
     assert all(attributes["alt"] for tag, attributes in outline.tags if tag == "img")
     ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]

@@ -1,13 +1,17 @@
 """`zelkova arena RUN` where the run's agent acts in an environment: whole episodes and their mean return."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zelkova.cli import console
 from zelkova.errors import CheckpointError
 
 if TYPE_CHECKING:
+    from zelkova.agents.learned.agent import LearnedAgent
     from zelkova.cli.figures import Figures
+    from zelkova.envs.batch import EnvBatch
+    from zelkova.envs.config import EnvConfig
+    from zelkova.games import Game
 
 PARALLEL = 25  # episodes at a time
 
@@ -20,6 +24,58 @@ def is_of_environment(text: str) -> bool:
         return False
     words = find_checkpoint(text)[2]
     return words.get("model") == "learned" and "game" not in words
+
+
+class Opened(NamedTuple):
+    """A run's agent and what it acts in."""
+
+    agent: "LearnedAgent"
+    envs: "EnvBatch"
+    config: "EnvConfig"
+    game: "Game | None"  # where it is a game whose rules stay hidden
+
+
+def open_environment(
+    text: str | Path,
+    size: int,
+    simulations: int | None = None,
+    device: str = "auto",
+    is_training: bool = False,
+) -> Opened:
+    """Load the agent of a learned model, and make what it acts in.
+
+    Args:
+        text: a run's folder or a checkpoint.
+        size: environments, B.
+        simulations: a decision; None: as in training.
+        device: where the network runs.
+        is_training: rewards and ends are those of training, as `make_batch` says.
+    Raises:
+        CheckpointError: the run can't be read, or is of other observations.
+        ConfigError, GameError: its environment or its game would be code out of the run's own folder.
+        EnvError, MissingExtraError: the environment can't be made.
+    """
+    from zelkova import settings
+    from zelkova.agents.learned.load import load_learned
+    from zelkova.agents.load import run_of
+    from zelkova.cli.user_game import refuse_broken
+    from zelkova.envs.config import EnvConfig
+    from zelkova.envs.make import make_batch, refuse_inside
+
+    parts = load_learned(text, num_simulations=simulations, device=device)
+    made = parts.env.pop("make", {})
+    config = settings.build(EnvConfig, {**parts.env, **made}, "env")
+    refuse_inside(config.id, run_of(Path(text)))
+    if parts.game is not None:
+        refuse_broken(parts.game)
+    envs = make_batch(config, size, is_training, parts.game)
+    trained, given = parts.agent.network.sizes.observation_shape, envs.spec.observation_shape
+    if trained != given:
+        raise CheckpointError(
+            f"{text} was trained on observations {trained}; {envs.spec.name} here gives {given}; next: the"
+            " version of the environment that it was trained with"
+        )
+    return Opened(parts.agent, envs, config, parts.game)
 
 
 def play_in_environment(
@@ -38,32 +94,17 @@ def play_in_environment(
         CheckpointError: the run can't be read.
         EnvError, MissingExtraError: the environment can't be made or fails.
     """
-    from zelkova import settings
-    from zelkova.agents.learned.load import load_learned
-    from zelkova.agents.load import run_of
-    from zelkova.envs.config import EnvConfig
-    from zelkova.envs.make import make_batch, refuse_inside
     from zelkova.evaluation.episodes import play_episodes
 
-    parts = load_learned(text, num_simulations=simulations, device=device)
-    made = parts.env.pop("make", {})
-    config = settings.build(EnvConfig, {**parts.env, **made}, "env")
-    refuse_inside(config.id, run_of(Path(text)))
-    envs = make_batch(config, min(PARALLEL, episodes), is_training=False)
-    trained, given = parts.agent.network.sizes.observation_shape, envs.spec.observation_shape
-    if trained != given:
-        raise CheckpointError(
-            f"{text} was trained on observations {trained}; {config.id} here gives {given}; next: the version"
-            " of the environment that it was trained with"
-        )
-    count = parts.agent.policy.num_simulations
+    agent, envs, config, _ = open_environment(text, min(PARALLEL, episodes), simulations, device)
+    count = agent.policy.num_simulations
     console.result(f"{config.id}, {count} simulations a decision, no noise")
     with console.Progress("episodes") as progress:
 
         def watch(done: int) -> None:
             progress.update(min(done / episodes, 1.0), {"episodes": done})
 
-        result = play_episodes(envs, parts.agent.act, episodes, seed, watch)
+        result = play_episodes(envs, agent.act, episodes, seed, watch)
     envs.close()
     played, returns = len(result.returns), result.returns[:, 0]
     params = {"run": text, "env": config.id, "episodes": played, "simulations": count, "seed": seed}

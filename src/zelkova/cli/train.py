@@ -4,7 +4,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -255,10 +255,31 @@ def free_folder(wanted: Path) -> Path:
     return folder
 
 
+def new_alarms(metrics: Mapping[str, float], alarmed: set[str]) -> list[str]:
+    """Give a line for each alarm that a round gives for the first time.
+
+    Args:
+        metrics: of the round.
+        alarmed: names of the alarms so far; grows.
+    """
+    from zelkova.reports.metrics import ALARM, METRICS
+
+    fresh = [
+        name for name, value in metrics.items() if name.startswith(ALARM) and value and name not in alarmed
+    ]
+    alarmed.update(fresh)
+    return [
+        f"alarm in round {metrics['round']:.0f}, {name.removeprefix(ALARM)}: {METRICS[name].meaning}"
+        for name in fresh
+    ]
+
+
 def spend(run: "Run", limits: "Limits") -> None:
     """Train until a limit or a signal, showing how it goes."""
     from zelkova.reports.metrics import show_opponent
     from zelkova.train import train
+
+    alarmed: set[str] = set()
 
     with stop_on_signals() as stop, console.Progress("training") as progress:
 
@@ -271,6 +292,8 @@ def spend(run: "Run", limits: "Limits") -> None:
                 )
                 mean = f"; mean return {metrics['eval/return']:.4g}" if "eval/return" in metrics else ""
                 progress.say(f"round {metrics['round']:.0f}: {scores}; Elo {metrics['eval/elo']:.0f}{mean}")
+            for line in new_alarms(metrics, alarmed):
+                progress.say(line)
             figures = {word: metrics[name] for name, word in SHOWN.items() if name in metrics}
             progress.update(done, {"round": metrics["round"], **figures})
 

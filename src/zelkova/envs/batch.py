@@ -166,6 +166,26 @@ class GymBatch:
                 rewards[row, 0], terminated[row], truncated[row] = found[1:]
         return self._pack(seen, rewards, terminated, truncated & ~terminated)
 
+    @property
+    def can_draw(self) -> bool:
+        """Say whether environments of this kind give pictures when made with `render_mode = "rgb_array"`."""
+        return "rgb_array" in (self.envs[0].metadata or {}).get("render_modes", ())
+
+    def draw(self, row: int) -> NDArray[np.uint8]:
+        """Give a picture [H, W, 3] of one environment, made with `render_mode = "rgb_array"`.
+
+        Raises:
+            EnvError: it can't be drawn, or what comes is no picture.
+        """
+        found = self._guard(row, self.envs[row].render)
+        picture = np.asarray(found)
+        if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
+            raise EnvError(
+                f"{self.spec.name}: render() gives {type(found).__name__} of {picture.dtype}"
+                f"{list(picture.shape)}; allowed: bytes [H, W, 3]; next: make it with render_mode = rgb_array"
+            )
+        return picture
+
     def close(self) -> None:
         """Let the environments go."""
         for env in self.envs:

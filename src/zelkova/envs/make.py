@@ -37,12 +37,20 @@ def refuse_inside(name: str, folder: Path) -> None:
     module, colon, _ = name.partition(":")
     if not colon:
         return
+    first, *rest = module.split(".")
     try:
-        found = importlib.util.find_spec(module.partition(".")[0])
+        found = importlib.util.find_spec(first)
     except (ImportError, ValueError):
         return
-    places = [found.origin or "", *(found.submodule_search_locations or ())] if found else []
-    if any(Path(place).resolve().is_relative_to(folder.resolve()) for place in places if place):
+    if found is None:
+        return
+    places = [Path(found.origin)] if found.origin else []
+    for place in (
+        found.submodule_search_locations or ()
+    ):  # a folder above the run's is a package without a file
+        inner = Path(place, *rest)
+        places += [Path(place), inner, inner.with_name(inner.name + ".py")]
+    if any(place.resolve().is_relative_to(folder.resolve()) for place in places):
         raise ConfigError(
             f"{name} would be imported from the run's own folder {folder}; next: if you trust it, move the"
             " module elsewhere"

@@ -40,6 +40,28 @@ def use_one_thread() -> None:
     torch.set_num_threads(1)
 
 
+def refuse_infinite(batch: Any, steps: int) -> None:
+    """Refuse a batch with a number that is not finite, before it gets into the weights.
+
+    Args:
+        batch: a named tuple of arrays, or None in the place of one.
+        steps: optimiser steps so far.
+    Raises:
+        CheckpointError: names the array and the place in it.
+    """
+    for name, array in batch._asdict().items():
+        if array is None or array.dtype.kind != "f":
+            continue
+        is_finite = np.isfinite(array)
+        if not is_finite.all():
+            place = np.argwhere(~is_finite)[0].tolist()
+            raise CheckpointError(
+                f"learning stopped after step {steps}: `{name}` of the next batch holds {array[tuple(place)]}"
+                f" at {place}; the weights are as they were; next: resume from the last checkpoint with a"
+                " lower rate, --set learning.learning_rate=..., or look at what the environment gives"
+            )
+
+
 def has_bfloat16(device: torch.device) -> bool:
     """Say whether a device computes in bfloat16 natively, so that it is faster than float32 there."""
     if device.type == "cuda":
@@ -114,7 +136,9 @@ class Learner:
             learning_rate; and each row's error [B] where the objective gives them.
         Raises:
             ShapeError: the shapes do not fit together.
+            CheckpointError: a number of the batch is not finite; no weight was touched.
         """
+        refuse_infinite(batch, self.steps)
         rate = learning_rate(self.config, self.steps)
         optimizer = self._ready_optimizer()
         for group in optimizer.param_groups:

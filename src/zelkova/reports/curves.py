@@ -13,7 +13,19 @@ _MOST_CURVES = 14  # of a chart
 _STAGES = {"selfplay": "self-play", "learn": "learning", "eval": "evaluation", "save": "saving"}
 
 _PLAIN = (
-    ("Losses", "nats", {"learn/policy_loss": "policy", "learn/value_loss": "value"}, 1.0),
+    (
+        "Losses",
+        "nats",
+        {
+            "learn/policy_loss": "policy",
+            "learn/value_loss": "value",
+            "learn/reward_loss": "reward",
+            "learn/turn_loss": "turn",
+        },
+        1.0,
+    ),
+    ("Consistency of latents", "1 - cosine", {"learn/consistency_loss": "consistency loss"}, 1.0),
+    ("Targets outside the supports", "of a batch", {"learn/outside_support": "targets"}, 1.0),
     (
         "Entropy of the policy",
         "nats",
@@ -29,6 +41,12 @@ _PLAIN = (
     ("Speed of self-play", "games/s", {"selfplay/games_per_s": "games/s"}, 1.0),
     ("Network", "%", {"selfplay/network_share": "network busy", "selfplay/cache_hits": "cache hits"}, 100.0),
     ("Length of games", "moves", {"selfplay/game_length": "moves"}, 1.0),
+    (
+        "Length of episodes",
+        "decisions",
+        {"selfplay/episode_length": "in training", "eval/episode_length": "when rated"},
+        1.0,
+    ),
     ("Learning rate", "learning rate", {"learn/learning_rate": "learning rate"}, 1.0),
     ("Replay", "positions", {"replay/positions": "positions"}, 1.0),
 )
@@ -42,8 +60,8 @@ def choose_charts(run: Run) -> list[Chart]:
         run: as read.
     """
     label, x = _axis(run)
-    charts = [_scores(run, label, x), _elo(run, label, x), *_plain(run, label, x)]
-    charts[3:3] = [_time_shares(run, label, x), _winners(run, label, x)]
+    charts = [_scores(run, label, x), _elo(run, label, x), _returns(run, label, x), *_plain(run, label, x)]
+    charts[4:4] = [_time_shares(run, label, x), _winners(run, label, x)]
     return [chart for chart in charts if chart is not None]
 
 
@@ -91,6 +109,19 @@ def _elo(run: Run, label: str, x: np.ndarray) -> Chart | None:
         return None
     places, elo, low, high = np.array(rows).T
     return Chart("Elo, with its 95 % interval", label, "Elo", (Curve("Elo", places, elo, low, high),))
+
+
+def _returns(run: Run, label: str, x: np.ndarray) -> Chart | None:
+    """Draw the mean return, of ratings with its standard error, and of the episodes of training."""
+    points = [
+        (float(x[index]), mean, run.rounds[index].get("eval/return_error", 0.0))
+        for index, mean in run.series("eval/return")
+    ]
+    curves = [_curve(run, x, "selfplay/episode_return", "in training")]
+    if points:
+        places, mean, error = np.array(points).T
+        curves.insert(0, Curve("when rated", places, mean, mean - error, mean + error))
+    return _chart("Mean return, with its standard error", label, "rewards", curves)
 
 
 def _plain(run: Run, label: str, x: np.ndarray) -> list[Chart | None]:

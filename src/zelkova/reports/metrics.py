@@ -92,6 +92,16 @@ METRICS = {
     "learn/outside_support": Metric(
         "count", "Targets of a batch that the heads' supports can't hold; above 0, widen them."
     ),
+    "alarm/outside_support": Metric(
+        "0 or 1",
+        "Of a learned model: a target of this round lay outside the heads' supports, where it is clipped;"
+        " widen latent.value_limit or latent.reward_limit in a new run.",
+    ),
+    "alarm/policy_collapse": Metric(
+        "0 or 1",
+        "Of a learned model: the policy's entropy is below 5 % of log A while the search's is above it by"
+        " 10 % of log A or more; raise loss.entropy_weight or root noise, or lower the learning rate.",
+    ),
     "learn/gradient_norm": Metric("1", "Length of the gradient before it is clipped."),
     "learn/learning_rate": Metric("1", "Mean learning rate of the round's optimiser steps."),
     "learn/seconds": Metric("s", "Wall time of this round's learning."),
@@ -123,10 +133,30 @@ METRICS = {
     "save/seconds": Metric(
         "s", "Wall time of the saving of checkpoint and replay since the last round's line."
     ),
+    "diagnosis/episodes": Metric("count", "Episodes that a report's diagnosis played, without noise."),
+    "diagnosis/decisions": Metric("count", "Decisions in them."),
+    "diagnosis/cut_episodes": Metric("count", "Those that the diagnosis cut."),
+    "diagnosis/return": Metric("rewards", "Mean sum of rewards of them, cut ones as far as they got."),
+    "diagnosis/search_gain": Metric(
+        "rewards",
+        "Mean over decisions of the sum over actions of (search's weight - prior) * completed Q, for the"
+        " player to move.",
+    ),
+    "diagnosis/choice_gain": Metric(
+        "rewards",
+        "Mean of the completed Q of what was played less that of the prior, for the player to move.",
+    ),
+    "diagnosis/changed_choices": Metric(
+        "0..1", "Share of decisions in which the prior likes another action better than the one played."
+    ),
+    "diagnosis/latent_distance": Metric(
+        "1", "Mean distance of the latents of unrelated observations; 0: all are alike."
+    ),
 }
-"""Each metric that a training run writes."""
+"""Each metric that a training run writes, and those that a report's diagnosis measures."""
 
 _OPEN = "eval/score_"
+ALARM = "alarm/"
 
 
 @cache
@@ -153,7 +183,8 @@ def as_markdown() -> str:
         "",
         "A run writes one line a round into `metrics.jsonl`: a JSON object of the names below. What was not",
         "measured in a round is not in its line. `zelkova report RUN` draws them; its tables and this page",
-        "come from one source, `src/zelkova/reports/metrics.py`.",
+        "come from one source, `src/zelkova/reports/metrics.py`. Those of `diagnosis/` stand in no line: the",
+        "report of a learned model measures them ([how to read them](algorithms/muzero.md#diagnosis)).",
         "",
         "`N` stands for a number, `NAME` for an opponent (`random`, or `uct_1000` for `uct:1000`).",
         "",

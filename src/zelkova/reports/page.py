@@ -8,16 +8,17 @@ import base64
 import errno
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from zelkova.reports.charts import describe, draw_chart
+from zelkova.reports.charts import Chart, describe, draw_chart
 from zelkova.reports.curves import choose_charts
+from zelkova.reports.diagnosis import Findings, choose_diagnosis, describe_findings
 from zelkova.reports.metrics import find_metric
 from zelkova.reports.run import Run
-from zelkova.reports.summary import show_size, show_strength, show_value
+from zelkova.reports.summary import show_alarms, show_size, show_strength, show_value
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -41,19 +42,20 @@ code { font-size: .92em; overflow-wrap: anywhere; }
 """
 
 
-def write_page(run: Run, path: Path) -> None:
+def write_page(run: Run, path: Path, findings: Findings | None = None) -> None:
     """Write the page, whole or not at all; a device or a pipe is written as it is, never replaced.
 
     Args:
         run: as read.
         path: of the file.
+        findings: of a learned model's diagnosis, where there was one.
     Raises:
         OSError: it can't be written; it names the path.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_text(make_page(run), encoding="utf-8", errors="replace")
+        path.write_text(make_page(run, findings), encoding="utf-8", errors="replace")
         return
     try:
         handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
@@ -61,7 +63,7 @@ def write_page(run: Run, path: Path) -> None:
         raise type(error)(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(make_page(run))
+            file.write(make_page(run, findings))
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(draft, 0o666 & ~mask)
@@ -71,8 +73,13 @@ def write_page(run: Run, path: Path) -> None:
         raise
 
 
-def make_page(run: Run) -> str:
-    """Give the page's HTML."""
+def make_page(run: Run, findings: Findings | None = None) -> str:
+    """Give the page's HTML.
+
+    Args:
+        run: as read.
+        findings: as for `write_page`.
+    """
     title = escape(f"{run.game}: {run.folder.resolve().name}")
     return "\n".join(
         [
@@ -84,6 +91,7 @@ def make_page(run: Run) -> str:
             _head(run, title),
             _remarks(run),
             _charts(run),
+            _diagnosis(findings) if findings is not None else "",
             _table(run),
             _config(run.config),
             "</body></html>\n",
@@ -116,8 +124,8 @@ def _board(run: Run) -> str:
 
 
 def _remarks(run: Run) -> str:
-    """Say what could not be read."""
-    return "".join(f"<p class='note'>{escape(remark)}</p>" for remark in run.remarks)
+    """Say what alarmed and what could not be read."""
+    return "".join(f"<p class='note'>{escape(line)}</p>" for line in [*show_alarms(run), *run.remarks])
 
 
 def _charts(run: Run) -> str:
@@ -125,12 +133,33 @@ def _charts(run: Run) -> str:
     charts = choose_charts(run)
     if not charts:
         return "<h2>Curves</h2><p>This run has no figures yet: its first round is not over.</p>"
+    return "<h2>Curves</h2>" + _draw(charts, "c")
+
+
+def _draw(charts: Sequence[Chart], key: str) -> str:
+    """Draw charts beside each other; the key begins their ids."""
     figures = []
     for index, chart in enumerate(charts):
         words = escape(describe(chart), quote=True)
-        svg = draw_chart(chart, f"c{index}").replace("<svg", f'<svg role="img" aria-label="{words}"', 1)
+        svg = draw_chart(chart, f"{key}{index}").replace("<svg", f'<svg role="img" aria-label="{words}"', 1)
         figures.append(f"<figure>{svg}</figure>")
-    return "<h2>Curves</h2><div class='charts'>" + "\n".join(figures) + "</div>"
+    return "<div class='charts'>" + "\n".join(figures) + "</div>"
+
+
+def _diagnosis(findings: Findings) -> str:
+    """Give what was measured of a learned model, with an episode to look at."""
+    lines = "".join(f"<li>{escape(line)}</li>" for line in describe_findings(findings))
+    rows = "".join(_row(name, [value]) for name, value in findings.figures.items())
+    head = "<tr><th>metric</th><th>unit</th><th>found</th><th>meaning</th></tr>"
+    table = f"<div class='wide'><table>{head}{rows}</table></div>"
+    about = escape(findings.film_about, quote=True)
+    film = f"<p class='soft'>{about}</p>" if about else ""
+    if findings.film is not None:
+        data = base64.b64encode(findings.film).decode()
+        image = f'<img width="100%" alt="{about}" src="data:image/gif;base64,{data}">'
+        film = f"<figure class='board'>{image}<figcaption>{about}</figcaption></figure>"
+    words = f"<div class='head'><div><ul>{lines}</ul></div>{film}</div>"
+    return f"<h2>Diagnosis</h2>{words}{_draw(choose_diagnosis(findings), 'd')}{table}"
 
 
 def _table(run: Run) -> str:
@@ -140,15 +169,20 @@ def _table(run: Run) -> str:
     rows = []
     for name in run.names():
         values = [value for _, value in run.series(name)]
-        metric = find_metric(name)
-        unit, meaning = (metric.unit, metric.meaning) if metric else ("", "")
-        rows.append(
-            f"<tr><td><code>{escape(name)}</code></td><td>{escape(unit)}</td>"
-            f"<td class='n'>{show_value(values[0])}</td><td class='n'>{show_value(values[-1])}</td>"
-            f"<td class='soft'>{escape(meaning)}</td></tr>"
-        )
+        rows.append(_row(name, [values[0], values[-1]]))
     head = "<tr><th>metric</th><th>unit</th><th>first</th><th>last</th><th>meaning</th></tr>"
     return f"<h2>Figures</h2><div class='wide'><table>{head}{''.join(rows)}</table></div>"
+
+
+def _row(name: str, values: Sequence[float]) -> str:
+    """Give a metric's row: name, unit, figures, meaning."""
+    metric = find_metric(name)
+    unit, meaning = (metric.unit, metric.meaning) if metric else ("", "")
+    cells = "".join(f"<td class='n'>{show_value(value)}</td>" for value in values)
+    return (
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(unit)}</td>{cells}"
+        f"<td class='soft'>{escape(meaning)}</td></tr>"
+    )
 
 
 def _config(config: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from zelkova.games.game import Position
 Round = dict[str, float]
 
 _LARGEST = 1e300  # figures beyond are left out, infinite ones among them
-_GAME = re.compile(r"^game \d+: ")  # before the moves, which ` ; returns ...` ends
+_GAME = re.compile(r"^(?:game|episode) \d+: ")  # before the moves, which ` ; returns ...` ends
 LONGEST_SAMPLE = 100_000  # characters of a file of games that are looked at
 
 
@@ -143,7 +143,7 @@ def _read_sample(folder: Path, config: dict[str, Any], remarks: list[str]) -> Sa
     table = config.get("game")
     if environment_of(config) is not None:  # its episodes are no game's
         return None
-    if not files or not isinstance(table, dict) or not _is_trusted(table.get("name"), folder):
+    if not files or not isinstance(table, dict) or not is_trusted(table.get("name"), folder):
         return None
     try:
         with files[-1].open(encoding="utf-8", errors="replace") as file:
@@ -154,19 +154,22 @@ def _read_sample(folder: Path, config: dict[str, Any], remarks: list[str]) -> Sa
         game = load(table["name"], options)
         refuse_broken(game)
         position = game.position()
+        is_numbered = config.get("model") == "learned"  # which is told no notation
+        if is_numbered and game.has_chance:  # nor are outcomes kept
+            return None
         moves = []
         for move in text.split():
             if position.is_terminal:
                 break
-            position.play(move)
-            moves.append(move)
+            moves.append(position.action_to_text(int(move)) if is_numbered else move)
+            position.play(int(move) if is_numbered else move)
     except Exception as error:  # a notation of a user's may raise any
         remarks.append(f"games/{files[-1].name} can't be replayed: {_reason(error)}")
         return None
     return Sample(files[-1].name, tuple(moves), position) if moves else None
 
 
-def _is_trusted(name: object, folder: Path) -> bool:
+def is_trusted(name: object, folder: Path) -> bool:
     """Say whether a game may be loaded: a built-in one, or a file that did not come with the run's folder.
 
     A report must not run code out of a folder that someone sent.

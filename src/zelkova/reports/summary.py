@@ -1,6 +1,6 @@
 """A run in a few words, for a terminal and for the head of its page."""
 
-from zelkova.reports.metrics import show_opponent
+from zelkova.reports.metrics import ALARM, METRICS, show_opponent
 from zelkova.reports.run import Run
 
 
@@ -52,12 +52,26 @@ def show_strength(run: Run) -> list[str]:
     return lines
 
 
+def show_alarms(run: Run) -> list[str]:
+    """Say which alarms the run gave and in which rounds, a line each."""
+    lines = []
+    for name in (name for name in METRICS if name.startswith(ALARM)):
+        series = run.series(name)
+        rounds = [run.rounds[index].get("round", index + 1) for index, value in series if value > 0]
+        if rounds:
+            lines.append(
+                f"alarm {name.removeprefix(ALARM)} in {len(rounds)} of {len(series)} rounds, from round"
+                f" {rounds[0]:.0f} to {rounds[-1]:.0f}: {METRICS[name].meaning}"
+            )
+    return lines
+
+
 def summarise(run: Run) -> list[str]:
     """Give the lines that `zelkova report` writes."""
     lines = [f"{run.game}: {show_size(run)}", *show_strength(run)]
     if run.rounds and len(lines) == 1:
         lines.append("no ratings yet")
-    return [*lines, *(f"note: {remark}" for remark in run.remarks)]
+    return [*lines, *show_alarms(run), *(f"note: {remark}" for remark in run.remarks)]
 
 
 def _from_to(values: list[float], factor: float, unit: str, form: str) -> str:

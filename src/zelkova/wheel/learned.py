@@ -29,6 +29,7 @@ from zelkova.search.models.torch_model import DEFAULT_SAMPLES
 from zelkova.selfplay.acting import Actors
 from zelkova.selfplay.offline import Offline
 from zelkova.selfplay.reanalyse import Reanalyser
+from zelkova.wheel.alarms import find_alarms
 from zelkova.wheel.wheel import Metrics, Wheel
 
 
@@ -181,6 +182,10 @@ class LearnedWheel(Wheel):
             "selfplay/episode_return": float(np.mean(returns)),
             "selfplay/episode_length": float(np.mean([episode.num_recorded for episode in episodes])),
         }
+
+    def find_alarms(self, learned: Metrics) -> Metrics:
+        """See `alarms.py`."""
+        return find_alarms(learned, self.sizes.num_actions)
 
     def write_samples(self, episodes: Sequence[Trajectory]) -> str:
         """Write actions and return of episodes as text."""

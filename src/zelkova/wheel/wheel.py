@@ -102,6 +102,10 @@ class Wheel(ABC):
     def rate(self) -> Metrics:
         """Measure the newest weights; draws nothing from the run's streams."""
 
+    def find_alarms(self, learned: Metrics) -> Metrics:
+        """Give `alarm/` figures, 0 or 1, of what a round's learning says."""
+        return {}
+
     def extra_arrays(self) -> dict[str, NDArray[Any]]:
         """Give what a kind of wheel keeps beside weights, self-play and episodes."""
         return {}
@@ -159,6 +163,7 @@ class Wheel(ABC):
             "replay/positions": float(len(self.buffer)),
             **self.describe_episodes(episodes),
             **learned,
+            **self.find_alarms(learned),
         }
         return metrics, episodes
 

@@ -1,7 +1,7 @@
 """An agent without the rules: a network of learned dynamics and a search policy, over observations."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +16,15 @@ from zelkova.search.models.torch_model import single_thread
 from zelkova.search.planning import Plan, Searcher, Seed
 from zelkova.search.policies import Custom
 
-__all__ = ["LearnedAgent", "Plan"]
+__all__ = ["LearnedAgent", "Plan", "Unrolled"]
+
+
+class Unrolled(NamedTuple):
+    """What the network says along S actions from each of B observations, without any later one."""
+
+    values: NDArray[np.float32]  # [B, S + 1, P] absolute players
+    rewards: NDArray[np.float32]  # [B, S, P] of steps 1..S, absolute players
+    latents: NDArray[np.float32]  # [B, S + 1, L] flat
 
 
 class LearnedAgent:
@@ -90,6 +98,36 @@ class LearnedAgent:
         with single_thread(), torch.inference_mode():
             root = self.model.root(self._observed(observations, to_play))
             return root.value.cpu().numpy()
+
+    def unroll(
+        self, observations: NDArray[Any], to_play: NDArray[np.int8], actions: NDArray[Any]
+    ) -> Unrolled:
+        """Follow actions in the latent space; no search.
+
+        Args:
+            observations: [B, *shape] to begin with.
+            to_play: [B] whose turn.
+            actions: int32[B, S], or float32[B, S, D] in -1..1.
+        """
+        with single_thread(), torch.inference_mode():
+            root = self.model.root(self._observed(observations, to_play))
+            embedding, values, rewards = root.embedding, [root.value], []
+            latents = [embedding[0].flatten(1)]
+            taken = self._put(actions)
+            for step in range(actions.shape[1]):
+                action = taken[:, step]
+                found = self.model.step(embedding, action if action.is_floating_point() else action.long())
+                embedding = found.embedding
+                values.append(found.value)
+                rewards.append(torch.as_tensor(found.reward))
+                latents.append(embedding[0].flatten(1))
+            parts = (torch.stack(kept, dim=1).float().cpu().numpy() for kept in (values, rewards, latents))
+            return Unrolled(*parts)
+
+    def represent(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Give the flat latents [B, L] of observations [B, *shape]."""
+        with single_thread(), torch.inference_mode():
+            return self.network.represent(self._put(observations)).flatten(1).float().cpu().numpy()
 
     @torch.no_grad()
     def load(self, module: nn.Module) -> None:
