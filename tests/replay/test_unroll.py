@@ -8,7 +8,15 @@ from tests.replay.made_trajectories import column, fill, make_trajectory, pick, 
 from zelkova.errors import ConfigError
 from zelkova.replay.config import UnrollConfig
 from zelkova.replay.trajectories import TrajectoryBuffer
-from zelkova.replay.unroll import Fresh, UnrollBatch, bootstrap_rows, horizons, make_unroll, prefixes
+from zelkova.replay.unroll import (
+    Fresh,
+    UnrollBatch,
+    bootstrap_rows,
+    draw_changes,
+    horizons,
+    make_unroll,
+    prefixes,
+)
 
 REWARDS, VALUES = [1.0, 0.0, 2.0, 0.0, 3.0], [5.0, 4.0, 3.0, 2.0, 1.0]
 
@@ -238,3 +246,23 @@ def test_fresh_values_stand_in_for_bootstrap_values_alone() -> None:
     got = along(make_unroll(buffer, pick(buffer, 0), config, np.random.default_rng(0), fresh))
     wanted = [1 + 0 + 8.1, 0 + 1.8 + 8.1, 2 + 0 + 8.1, 0 + 2.7, 3.0, 0.0]
     assert got == pytest.approx(wanted)
+
+
+def test_changes_of_images_are_within_their_limits_and_drawn_apart_for_each_step() -> None:
+    buffer = fill(*(random_trajectory(seed) for seed in range(4)))
+    config = UnrollConfig(unroll_steps=3)
+    picks = buffer.sample(500, np.random.default_rng(0))
+    batch = make_unroll(buffer, picks, config, np.random.default_rng(0))
+    assert batch.augment is None
+    changes = draw_changes(batch, 4, 0.05, np.random.default_rng(1)).augment
+    assert changes.shape == (500, 4, 3)
+    assert changes.dtype == np.float32
+    assert np.unique(changes[..., :2]).tolist() == list(range(-4, 5))
+    assert np.bincount((changes[..., 0] + 4).astype(int).ravel()).min() > 150  # of 222 expected
+    assert abs(changes[..., 2] - 1.0).max() <= 0.1 + 1e-6
+    assert changes[..., 2].std() == pytest.approx(0.05 * 0.96, rel=0.05)  # cut at two deviations
+    assert (changes[:, 0] != changes[:, 1]).any(axis=1).all()
+    again = draw_changes(batch, 4, 0.05, np.random.default_rng(1)).augment
+    assert np.array_equal(changes, again)
+    still = draw_changes(batch, 0, 0.0, np.random.default_rng(1)).augment
+    assert (still == [0, 0, 1]).all()

@@ -12,7 +12,7 @@ from zelkova.agents.learned.agent import LearnedAgent
 from zelkova.agents.learned.load import HiddenRules, describe_learned
 from zelkova.config import RunConfig
 from zelkova.envs.make import make_batch
-from zelkova.errors import CheckpointError
+from zelkova.errors import CheckpointError, ConfigError
 from zelkova.evaluation.episodes import play_episodes
 from zelkova.evaluation.players import SearchPlayer
 from zelkova.evaluation.rating import Gauntlet
@@ -24,7 +24,7 @@ from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_l
 from zelkova.replay.packing import pack_trajectories, unpack_trajectories
 from zelkova.replay.trajectories import TrajectoryBuffer
 from zelkova.replay.trajectory import Trajectory
-from zelkova.replay.unroll import make_unroll, turn_to_mover
+from zelkova.replay.unroll import draw_changes, make_unroll, turn_to_mover
 from zelkova.selfplay.acting import Actors
 from zelkova.selfplay.reanalyse import Reanalyser
 from zelkova.wheel.wheel import Metrics, Wheel
@@ -48,6 +48,11 @@ class LearnedWheel(Wheel):
         self.envs = make_batch(config.env, config.selfplay.games, game=self.game)
         spec = self.envs.spec
         self.sizes = ModelSizes(spec.observation_shape, spec.num_actions, spec.action_dim, spec.num_players)
+        if config.loss.augments and len(spec.observation_shape) != 3:
+            raise ConfigError(
+                f"loss.shift_pixels = {config.loss.shift_pixels} and loss.intensity = {config.loss.intensity:g}"
+                f" over observations {spec.observation_shape}; allowed: images (C, H, W); next: leave both at 0"
+            )
         network = build_learned(config.latent, self.sizes, config.seed)
         self.learner = Learner(
             network, config.learning, UnrollObjective(config.loss, prefix_reset(config)), str(self.device)
@@ -90,6 +95,8 @@ class LearnedWheel(Wheel):
         batch = make_unroll(self.buffer, picks, config.unroll, self.rng, fresh, needs_next)
         if self.sizes.is_turned:
             batch = turn_to_mover(batch)
+        if config.loss.augments:
+            batch = draw_changes(batch, config.loss.shift_pixels, config.loss.intensity, self.rng)
         figures, errors = self.learner.step(batch)
         if errors is not None:
             self.buffer.update_priorities(picks, errors)
