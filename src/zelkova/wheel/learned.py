@@ -50,9 +50,8 @@ class LearnedWheel(Wheel):
         self.sizes = ModelSizes(spec.observation_shape, spec.num_actions, spec.action_dim, spec.num_players)
         if config.loss.augments and len(spec.observation_shape) != 3:
             raise ConfigError(
-                f"loss.shift_pixels = {config.loss.shift_pixels} and loss.intensity ="
-                f" {config.loss.intensity:g} are for images (C, H, W); {spec.name} is seen as {spec.observation_shape};"
-                " next: leave both at 0"
+                f"loss.shift_pixels or loss.intensity is set, which are for images (C, H, W); {spec.name} is"
+                f" seen as {spec.observation_shape}; next: leave both at 0"
             )
         network = build_learned(config.latent, self.sizes, config.seed)
         self.learner = Learner(
