@@ -1,8 +1,8 @@
 """Does memory stay flat? A long CartPole run through the whole wheel, its resident memory read every round.
 
-    python bench/soak.py [--decisions 100000] [--json FILE]
+    python bench/soak.py [--decisions 100000] [--capacity 10000] [--json FILE]
 
-Acting, a replay that is full after a tenth of the run, priorities, Reanalyse, learning, checkpoints. It ends
+Acting, a replay that is soon full, priorities, Reanalyse, learning, checkpoints. It ends
 with 1 where the memory of the run's last fifth is above that of its second fifth by more than the tolerance.
 """
 
@@ -26,9 +26,8 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def soak(decisions: int, tolerance: float, wrong: list[str]) -> Iterator[Record]:
+def soak(decisions: int, capacity: int, tolerance: float, wrong: list[str]) -> Iterator[Record]:
     """Run, and compare the memory of the last fifth with that of the second."""
-    capacity = max(decisions // 10, 32)
     sizes = (f"replay.capacity={capacity}", f"replay.min_window={capacity}")
     config = load_config("gumbel-muzero-cartpole", [*SETTINGS, *sizes])
     each = config.selfplay.games * config.selfplay.moves_per_round
@@ -67,11 +66,12 @@ def main() -> int:
     """Run it; give the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--decisions", type=int, default=100_000, help="of all environments together")
+    parser.add_argument("--capacity", type=int, default=10_000, help="decisions that the replay holds")
     parser.add_argument("--tolerance", type=float, default=0.03, help="share by which memory may grow")
     parser.add_argument("--json", type=Path, help="write the records to this file too")
     given = parser.parse_args()
     wrong: list[str] = []
-    return finish([soak(given.decisions, given.tolerance, wrong)], given.json, wrong)
+    return finish([soak(given.decisions, given.capacity, given.tolerance, wrong)], given.json, wrong)
 
 
 if __name__ == "__main__":

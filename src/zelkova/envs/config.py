@@ -22,7 +22,7 @@ class EnvConfig:
     observation: str = ""  # of a dict observation: the one key that is seen; empty: all of them, flattened
     mask: str = "action_mask"  # of a dict observation: the key of the legal actions, where there is such
     layout: Literal["flat", "hwc", "chw"] = "flat"  # of observations: flattened, or images with this order
-    max_episode_steps: int = 0  # time limit in place of the environment's own; 0: its own
+    max_episode_steps: int = 0  # time limit in place of its own, of Atari in frames; 0: its own
     action_low: float = -float("inf")  # limits of unbounded continuous actions
     action_high: float = float("inf")
     reward_clip: Literal["none", "sign"] = "none"  # rewards in training; evaluation gets them as they are

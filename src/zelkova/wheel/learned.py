@@ -22,9 +22,9 @@ from zelkova.learning.unroll_loss import UnrollObjective
 from zelkova.networks.inference import resolve_device
 from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
 from zelkova.replay.packing import pack_trajectories, unpack_trajectories
-from zelkova.replay.trajectories import TrajectoryBuffer
+from zelkova.replay.trajectories import Picks, TrajectoryBuffer
 from zelkova.replay.trajectory import Trajectory
-from zelkova.replay.unroll import draw_changes, make_unroll, turn_to_mover
+from zelkova.replay.unroll import UnrollBatch, draw_changes, make_unroll, turn_to_mover
 from zelkova.selfplay.acting import Actors
 from zelkova.selfplay.reanalyse import Reanalyser
 from zelkova.wheel.wheel import Metrics, Wheel
@@ -85,10 +85,18 @@ class LearnedWheel(Wheel):
 
     def learn_once(self) -> Metrics:
         """Take one optimiser step on unrolls from the replay; give its figures."""
-        config = self.config
-        if self.learner.steps - self._targeted >= config.reanalyse.target_steps:
+        if self.learner.steps - self._targeted >= self.config.reanalyse.target_steps:
             self.target.load(self.learner.acting_network)
             self._targeted = self.learner.steps
+        picks, batch = self.draw_batch()
+        figures, errors = self.learner.step(batch)
+        if errors is not None:
+            self.buffer.update_priorities(picks, errors)
+        return figures
+
+    def draw_batch(self) -> tuple[Picks, UnrollBatch]:
+        """Draw decisions from the replay and make their targets, fresh ones where Reanalyse is on."""
+        config = self.config
         picks = self.buffer.sample(config.learning.batch_size, self.rng)
         fresh = self.reanalyser.refresh(self.buffer, picks, self.rng)
         needs_next = config.loss.consistency_weight > 0.0
@@ -97,10 +105,7 @@ class LearnedWheel(Wheel):
             batch = turn_to_mover(batch)
         if config.loss.augments:
             batch = draw_changes(batch, config.loss.shift_pixels, config.loss.intensity, self.rng)
-        figures, errors = self.learner.step(batch)
-        if errors is not None:
-            self.buffer.update_priorities(picks, errors)
-        return figures
+        return picks, batch
 
     def load_engines(self) -> None:
         """Hand the acting weights to the actors.
