@@ -12,6 +12,7 @@ from tests.training import metrics, newest
 from zelkova.config import load_config
 from zelkova.errors import ConfigError
 from zelkova.train import Run
+from zelkova.wheel.learned import LearnedWheel
 
 TINY = ("size=tiny", "selfplay.moves_per_round=15", "checkpoint.every_rounds=1")
 RUNS = {
@@ -30,6 +31,10 @@ RUNS = {
     "continuous": ("sampled-pendulum", ("unroll.segment=20", "reanalyse.policy_share=0.5")),
     "game": ("muzero-tictactoe", ()),
     "convolutions": ("muzero-connect-four", ()),
+    "changed images": (
+        "muzero-connect-four",
+        ("loss.shift_pixels=1", "loss.intensity=0.05", "loss.consistency_weight=1.0"),
+    ),
 }  # fmt: skip
 
 
@@ -113,3 +118,8 @@ def test_a_one_step_environment_reaches_its_value(tmp_path: Path) -> None:
     assert plan.q_values[0, 1] == pytest.approx(1.0, abs=0.15)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert lines[-1]["selfplay/episode_return"] > 0.7
+
+
+def test_only_images_can_be_shifted() -> None:
+    with pytest.raises(ConfigError, match=r"CartPole-v1 is seen as \(4,\); next: leave both at 0"):
+        LearnedWheel(load_config("muzero-cartpole", [*TINY, "loss.shift_pixels=4"]))
