@@ -32,15 +32,17 @@ def wait(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def rate(work: Callable[[], int], seconds: float, device: str) -> float:
-    """Give the work done in a second of wall time, after one call that may compile."""
+def rate(
+    work: Callable[[], int], seconds: float, device: str, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Give the work done in a second, of wall time or of another clock, after one call that may compile."""
     work()
     wait(device)
-    done, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    done, start = 0, clock()
+    while clock() - start < seconds:
         done += work()
         wait(device)
-    return done / (time.perf_counter() - start)
+    return done / (clock() - start)
 
 
 def resident_mb() -> float:

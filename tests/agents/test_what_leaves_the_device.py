@@ -1,7 +1,7 @@
 """A batched search over a learned model: latents stay where they are, and only actions and numbers move.
 
-Latents of float64 stand for those of a GPU: neither takes the short cut of float32 on a CPU, where a latent is
-read in place.
+Latents of float64 stand for those of a GPU: neither takes the short cut of float32 on a CPU, where a latent
+is read in place.
 """
 
 from typing import Any

@@ -331,7 +331,7 @@ def test_changed_images_are_what_the_network_sees_and_none_is_the_same_bits() ->
     plain = make_unroll(buffer, pick(buffer, 0, 5), config, np.random.default_rng(0), needs_next=True)
     objective = UnrollObjective(UnrollLossConfig(consistency_weight=2.0))
     losses = [
-        float(objective(network, tensors(batch))[0])
+        objective(network, tensors(batch))[0].item()
         for batch in (
             plain,
             draw_changes(plain, 0, 0.0, np.random.default_rng(1)),
@@ -346,7 +346,7 @@ def test_changed_images_are_what_the_network_sees_and_none_is_the_same_bits() ->
     down = np.tile(np.array([0, 0, 1], np.float32), (2, 4, 1))
     down[:, 0, 0] = 1  # the first image alone
     shifted = plain._replace(augment=down)
-    assert float(objective(network, tensors(moved))[0]) == float(objective(network, tensors(shifted))[0])
+    assert objective(network, tensors(moved))[0].item() == objective(network, tensors(shifted))[0].item()
 
 
 @pytest.mark.parametrize(("name", "value"), [("shift_pixels", -1), ("shift_pixels", 65), ("intensity", 0.6)])
