@@ -1,7 +1,7 @@
 """An agent without the rules: a network of learned dynamics and a search policy, over observations."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -117,8 +117,13 @@ class LearnedAgent:
             tensor.copy_(torch.from_numpy(np.array(arrays[name])))
 
     def _precision(self) -> AbstractContextManager[Any]:
-        """Let the network compute in bfloat16 where it is to; numbers leave it as float32."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self._in_bfloat16)
+        """Let the network compute in bfloat16 where it is to; numbers leave it as float32.
+
+        PyTorch's cache of cast weights is one for all threads and emptied where a context ends, a disabled one
+        too: a learner beside it then casts again, and rounds its gradients otherwise. So none is entered in
+        vain, and a run that acts in bfloat16 is not exact.
+        """
+        return torch.autocast(self.device.type, torch.bfloat16) if self._in_bfloat16 else nullcontext()
 
     def _observed(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> Observed:
         return Observed(self._put(observations), self._put(to_play).long())
