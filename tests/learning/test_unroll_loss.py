@@ -350,6 +350,6 @@ def test_changed_images_are_what_the_network_sees_and_none_is_the_same_bits() ->
 
 
 @pytest.mark.parametrize(("name", "value"), [("shift_pixels", -1), ("shift_pixels", 65), ("intensity", 0.6)])
-def test_changes_out_of_range_are_refused(name: str, value: float) -> None:
+def test_changes_out_of_range_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=f"loss.{name} is .*; allowed: "):
         UnrollLossConfig(**{name: value})

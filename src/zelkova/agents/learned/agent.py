@@ -119,8 +119,8 @@ class LearnedAgent:
     def _precision(self) -> AbstractContextManager[Any]:
         """Let the network compute in bfloat16 where it is to; numbers leave it as float32.
 
-        PyTorch's cache of cast weights is one for all threads and emptied where a context ends, a disabled one
-        too: a learner beside it then casts again, and rounds its gradients otherwise. So none is entered in
+        PyTorch's cache of cast weights is one for all threads and emptied where a context ends, a disabled
+        one too: a learner beside it casts again, and rounds its gradients otherwise. So none is entered in
         vain, and a run that acts in bfloat16 is not exact.
         """
         return torch.autocast(self.device.type, torch.bfloat16) if self._in_bfloat16 else nullcontext()
