@@ -15,9 +15,8 @@ class PlanningConfig:
     """
 
     num_samples: int = 0  # K_s actions drawn at each node; 0: all, or 20 of a continuous policy
-    precision: Literal["auto", "float32", "bfloat16"] = (
-        "auto"  # of the network; auto: bfloat16 on a GPU that has it
-    )
+    # of the network; auto: bfloat16 on a GPU that has it
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
     spread: float = 1.0  # continuous: factor on the standard deviation of the root's draws
 
     def __post_init__(self) -> None:
