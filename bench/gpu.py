@@ -8,7 +8,6 @@ records (name, value, params) to stdout as a JSON list. It ends with 1 where an 
 """
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from records import Record, finish, rate, record, refuse_without_gpu, say
 from torch import nn
 
 from zelkova import games
@@ -28,13 +28,11 @@ from zelkova.learning.learner import Learner
 from zelkova.learning.losses import OutcomeBatch, OutcomeObjective
 from zelkova.networks.inference import Precision, make_engine
 from zelkova.networks.speed import SpeedConfig, count_flops, random_network, run_side_by_side
-from zelkova.networks.weights import write_atomically
 from zelkova.replay.targets import OutcomeSpec
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.selfplay import SelfPlay
 
-Record = dict[str, Any]
 GAMES = ("connect_four", "othello")
 LIMIT_S = 400.0  # of the whole run, leaving time to start and to write
 SHARES = {"inference": 0.35, "selfplay": 0.35, "training": 0.30}
@@ -58,34 +56,6 @@ class Plan:
     def until(self, section: str) -> float:
         """Give the time at which a section takes no new size."""
         return time.monotonic() + self.limit * SHARES[section]
-
-
-def say(text: str) -> None:
-    """Tell a person how far it is."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def record(name: str, value: float, **params: Any) -> Record:
-    """Make a record and show it."""
-    say(f"{name:32} {value:14,.4g}  " + " ".join(f"{key}={word}" for key, word in params.items()))
-    return {"name": name, "value": value, "params": params}
-
-
-def wait(device: str) -> None:
-    """Wait until the device has done all that it was given."""
-    if device != "cpu":
-        torch.cuda.synchronize()
-
-
-def rate(work: Callable[[], int], seconds: float, device: str) -> float:
-    """Give the work done in a second of wall time, after one call that may compile."""
-    work()
-    wait(device)
-    done, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        done += work()
-        wait(device)
-    return done / (time.perf_counter() - start)
 
 
 def network_for(game: Game, channels: int, blocks: int) -> nn.Module:
@@ -280,27 +250,14 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the records to this file too")
     parser.add_argument("--tiny", action="store_true", help="tiny sizes on the CPU, in seconds")
     given = parser.parse_args()
-    if not given.tiny and not torch.cuda.is_available():
-        say(
-            f"error: PyTorch {torch.__version__} (CUDA {torch.version.cuda or 'not built in'}) sees no GPU;"
-            " run it on a machine with one, or with --tiny on the CPU"
-        )
+    if not given.tiny and refuse_without_gpu("--tiny"):
         return 2
     plan = Plan("cpu" if given.tiny else "cuda", given.tiny)
     if given.tiny:
         torch.set_num_threads(1)
     say(f"torch {torch.__version__} on " + ("the CPU" if given.tiny else torch.cuda.get_device_name()))
-    start, wrong = time.monotonic(), list[str]()
-    records: list[Record] = []
-    for section in (inference(plan, wrong), selfplay(plan), training(plan, wrong)):
-        records += section
-        if given.json is not None:  # after each section, so that what was measured is kept
-            write_atomically(given.json, (json.dumps(records, indent=1) + "\n").encode())
-    print(json.dumps(records, indent=1), flush=True)
-    say(f"done in {time.monotonic() - start:.0f} s")
-    for line in wrong:
-        say(f"wrong: {line}")
-    return 1 if wrong else 0
+    wrong: list[str] = []
+    return finish((inference(plan, wrong), selfplay(plan), training(plan, wrong)), given.json, wrong)
 
 
 if __name__ == "__main__":

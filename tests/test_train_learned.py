@@ -10,6 +10,7 @@ from tests.training import metrics, newest
 from zelkova.config import load_config
 from zelkova.errors import ConfigError
 from zelkova.train import Run
+from zelkova.wheel.learned import LearnedWheel
 
 TINY = ("size=tiny", "selfplay.moves_per_round=15", "checkpoint.every_rounds=1")
 RUNS = {
@@ -28,6 +29,10 @@ RUNS = {
     "continuous": ("sampled-pendulum", ("unroll.segment=20", "reanalyse.policy_share=0.5")),
     "game": ("muzero-tictactoe", ()),
     "convolutions": ("muzero-connect-four", ()),
+    "changed images": (
+        "muzero-connect-four",
+        ("loss.shift_pixels=1", "loss.intensity=0.05", "loss.consistency_weight=1.0"),
+    ),
 }  # fmt: skip
 
 
@@ -83,3 +88,8 @@ def test_an_environment_has_no_known_rules() -> None:
 def test_an_environment_is_a_source() -> None:
     config = load_config("MountainCar-v0")
     assert (config.model, config.env.id, config.preset) == ("learned", "MountainCar-v0", "gumbel-muzero")
+
+
+def test_only_images_can_be_shifted() -> None:
+    with pytest.raises(ConfigError, match=r"CartPole-v1 is seen as \(4,\); next: leave both at 0"):
+        LearnedWheel(load_config("muzero-cartpole", [*TINY, "loss.shift_pixels=4"]))

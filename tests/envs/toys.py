@@ -35,4 +35,4 @@ class Toy(gymnasium.Env[Any, Any]):
 
 
 def batch(*envs: Any, **settings: Any) -> GymBatch:
-    return GymBatch(envs, EnvConfig(id="toy", **settings), is_clipped=True)
+    return GymBatch(envs, EnvConfig(id="toy", **settings), is_training=True)

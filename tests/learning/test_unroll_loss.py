@@ -13,7 +13,7 @@ from zelkova.learning.unroll_loss import UnrollObjective, gaussian_log_prob, sca
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
 from zelkova.replay.config import UnrollConfig
-from zelkova.replay.unroll import UnrollBatch, make_unroll
+from zelkova.replay.unroll import UnrollBatch, draw_changes, make_unroll
 
 ALL: dict[str, Any] = {"consistency_weight": 2.0, "entropy_weight": 0.01}
 
@@ -317,3 +317,39 @@ def test_another_kind_of_network_is_refused() -> None:
 def test_settings_that_can_t_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"loss.{next(iter(wrong))}"):
         UnrollLossConfig(**wrong)
+
+
+def test_changed_images_are_what_the_network_sees_and_none_is_the_same_bits() -> None:
+    sizes = ModelSizes((1, 4, 4), 3, 0, 1)
+    settings = LearnedConfig(kind="conv", width=4, hidden=8, projection=8, head_channels=2)
+    network = build_learned(settings, sizes, seed=2).eval()
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (5, 1, 4, 4), dtype=np.uint8)
+    buffer = fill(*(random_trajectory(seed, moves=4) for seed in range(2)))
+    buffer.columns["observations"] = np.resize(images, (len(buffer.columns["policy"]), 1, 4, 4))
+    config = UnrollConfig(unroll_steps=3)
+    plain = make_unroll(buffer, pick(buffer, 0, 5), config, np.random.default_rng(0), needs_next=True)
+    objective = UnrollObjective(UnrollLossConfig(consistency_weight=2.0))
+    losses = [
+        objective(network, tensors(batch))[0].item()
+        for batch in (
+            plain,
+            draw_changes(plain, 0, 0.0, np.random.default_rng(1)),
+            draw_changes(plain, 2, 0.0, np.random.default_rng(1)),
+        )
+    ]
+    assert losses[0] == losses[1]
+    assert losses[0] != losses[2]
+    moved = plain._replace(
+        observations=np.concatenate([plain.observations[:, :, :1], plain.observations[:, :, :-1]], axis=2)
+    )
+    down = np.tile(np.array([0, 0, 1], np.float32), (2, 4, 1))
+    down[:, 0, 0] = 1  # the first image alone
+    shifted = plain._replace(augment=down)
+    assert objective(network, tensors(moved))[0].item() == objective(network, tensors(shifted))[0].item()
+
+
+@pytest.mark.parametrize(("name", "value"), [("shift_pixels", -1), ("shift_pixels", 65), ("intensity", 0.6)])
+def test_changes_out_of_range_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"loss.{name} is .*; allowed: "):
+        UnrollLossConfig(**{name: value})

@@ -1,3 +1,4 @@
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -363,3 +364,25 @@ def test_picks_name_the_final_observation_of_their_own_trajectory() -> None:
     picks: Picks = buffer.sample(200, np.random.default_rng(0))
     assert (buffer.take("to_go", picks.last) == 0).all()
     assert (buffer.take("to_go", picks.rows) == picks.last - picks.rows).all()
+
+
+def test_pub_learning_3_memory_stays_flat_once_the_replay_is_full() -> None:
+    """20,000 positions of 9x9 planes into a replay of 1,000; nothing waits beside it: a round hands over."""
+    buffer = TrajectoryBuffer(ReplayConfig(capacity=1000, min_window=1000, priority_alpha=0.6))
+    rng, shape, moves = np.random.default_rng(0), (3, 9, 9), 50
+    held: dict[int, tuple[int, int]] = {}
+    tracemalloc.start()
+    try:
+        for number in range(400):
+            seen = rng.integers(0, 2, (moves + 1, *shape), dtype=np.uint8)
+            buffer.add(
+                make_trajectory([0.0] * moves, [0.0] * (moves + 1), True, seed=number, observations=seen)
+            )
+            buffer.update_priorities(buffer.sample(32, rng), np.ones(32, np.float32))
+            assert len(buffer) <= 1000
+            if buffer.total_added in (5000, 20_000):
+                held[buffer.total_added] = tracemalloc.get_traced_memory()[0], buffer.nbytes
+    finally:
+        tracemalloc.stop()
+    assert held[20_000][0] <= 1.1 * held[5000][0]
+    assert held[20_000][1] == held[5000][1]

@@ -13,6 +13,7 @@ from zelkova.replay.unroll import (
     UnrollBatch,
     bootstrap_rows,
     cycle_of,
+    draw_changes,
     horizons,
     make_unroll,
     prefixes,
@@ -303,3 +304,23 @@ def test_a_time_limit_at_or_beside_the_end_of_an_unroll(moves: int) -> None:
     assert batch.value_mask[0].tolist() == [step <= moves for step in range(4)]
     assert batch.policy_mask[0].tolist() == [step < moves for step in range(4)]
     assert batch.reward_mask[0].tolist() == [step < moves for step in range(3)]
+
+
+def test_changes_of_images_are_within_their_limits_and_drawn_apart_for_each_step() -> None:
+    buffer = fill(*(random_trajectory(seed) for seed in range(4)))
+    config = UnrollConfig(unroll_steps=3)
+    picks = buffer.sample(500, np.random.default_rng(0))
+    batch = make_unroll(buffer, picks, config, np.random.default_rng(0))
+    assert batch.augment is None
+    changes = draw_changes(batch, 4, 0.05, np.random.default_rng(1)).augment
+    assert changes.shape == (500, 4, 3)
+    assert changes.dtype == np.float32
+    assert np.unique(changes[..., :2]).tolist() == list(range(-4, 5))
+    assert np.bincount((changes[..., 0] + 4).astype(int).ravel()).min() > 150  # of 222 expected
+    assert abs(changes[..., 2] - 1.0).max() <= 0.1 + 1e-6
+    assert changes[..., 2].std() == pytest.approx(0.05 * 0.96, rel=0.05)  # cut at two deviations
+    assert (changes[:, 0] != changes[:, 1]).any(axis=1).all()
+    again = draw_changes(batch, 4, 0.05, np.random.default_rng(1)).augment
+    assert np.array_equal(changes, again)
+    still = draw_changes(batch, 0, 0.0, np.random.default_rng(1)).augment
+    assert (still == [0, 0, 1]).all()

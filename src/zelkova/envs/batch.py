@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.envs.config import EnvConfig
+from zelkova.envs.config import GOES_ON, EnvConfig
 from zelkova.envs.spaces import ActionMap, ObservationMap, action_map
 from zelkova.errors import EnvError, ZelkovaError
 
@@ -40,6 +40,7 @@ class EnvBatch(Protocol):
 
     spec: EnvSpec
     size: int  # B
+    goes_on: NDArray[np.bool_]  # [B] the last reset of a row went on with its game, whatever the seed
 
     def reset(self, seeds: Sequence[int]) -> Transition:
         """Begin an episode in each, from seeds."""
@@ -51,7 +52,7 @@ class EnvBatch(Protocol):
         """Act: int32[B] indices, or float32[B, D] in -1..1. A row that ended waits for reset_rows."""
 
     def replay(self, seeds: Sequence[int], actions: Sequence[Sequence[Any]]) -> Transition:
-        """Begin episodes and act them again; gives where they are then."""
+        """Begin games and act them again, over the ends of lives; gives where they are then."""
 
     def close(self) -> None:
         """Let the environments go."""
@@ -60,13 +61,14 @@ class EnvBatch(Protocol):
 class GymBatch:
     """Environments of Gymnasium."""
 
-    def __init__(self, envs: Sequence[Any], config: EnvConfig, is_clipped: bool) -> None:
+    def __init__(self, envs: Sequence[Any], config: EnvConfig, is_training: bool) -> None:
         """Take environments over.
 
         Args:
             envs: B of one kind, as gymnasium.make gives them.
             config: how they are seen.
-            is_clipped: rewards as config.reward_clip says; else as they are.
+            is_training: rewards as config.reward_clip says, else as they are; and the environments end
+                episodes as config.episode says.
         Raises:
             ConfigError: a space that no agent here can act in or see.
         """
@@ -74,8 +76,10 @@ class GymBatch:
         name = config.id
         self._map: ActionMap = action_map(envs[0].action_space, config, name)
         self._see = ObservationMap(envs[0].observation_space, config, self._map.num_actions, name)
-        self._is_sign = is_clipped and config.reward_clip == "sign"
+        self._is_sign = is_training and config.reward_clip == "sign"
+        self._has_lives = is_training and config.episode == "life"
         self._steps = np.zeros(self.size, np.int64)
+        self.goes_on = np.zeros(self.size, np.bool_)
         self._is_over = np.ones(self.size, np.bool_)  # an environment that was never reset has ended, too
         self.spec = EnvSpec(
             name, self._see.shape, self._see.dtype, self._map.num_actions, self._map.action_dim, 1
@@ -89,10 +93,7 @@ class GymBatch:
         """Begin episodes in some; see EnvBatch."""
         seen = []
         for row, seed in zip(rows, seeds, strict=True):
-            self._steps[row], self._is_over[row] = 0, False
-            seen.append(
-                self._guard(row, lambda env=self.envs[row], seed=seed: self._see(*env.reset(seed=int(seed))))
-            )
+            seen.append(self._guard(row, lambda row=row, seed=seed: self._reset_one(row, int(seed))))
         count = len(seen)
         return self._pack(
             seen, np.zeros((count, 1), np.float32), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
@@ -113,6 +114,12 @@ class GymBatch:
             seen.append(found[0])
             rewards[row, 0], terminated[row], truncated[row] = found[1:]
         return self._pack(seen, rewards, terminated, truncated & ~terminated)
+
+    def _reset_one(self, row: int, seed: int) -> Any:
+        self._steps[row], self._is_over[row] = 0, False
+        observation, info = self.envs[row].reset(seed=seed)
+        self.goes_on[row] = bool(info.get(GOES_ON, False))
+        return self._see(observation, info)
 
     def _step_one(self, row: int, action: Any) -> tuple[Any, float, bool, bool]:
         if self._is_over[row]:
@@ -164,6 +171,9 @@ class GymBatch:
                 found = self._guard(row, lambda row=row, action=action: self._step_one(row, action))
                 seen[row] = found[0]
                 rewards[row, 0], terminated[row], truncated[row] = found[1:]
+                if self._is_over[row] and self._has_lives:  # the game went on
+                    seen[row] = self._guard(row, lambda row=row: self._reset_one(row, int(seeds[row])))
+                    rewards[row, 0], terminated[row], truncated[row] = 0.0, False, False
         return self._pack(seen, rewards, terminated, truncated & ~terminated)
 
     @property

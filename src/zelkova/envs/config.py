@@ -7,6 +7,7 @@ from typing import Literal
 from zelkova.errors import ConfigError
 
 REST = {"rest": True}
+GOES_ON = "goes_on"  # in the infos of a reset: it went on with the game that was played before
 
 
 @dataclass(frozen=True)
@@ -21,22 +22,32 @@ class EnvConfig:
     observation: str = ""  # of a dict observation: the one key that is seen; empty: all of them, flattened
     mask: str = "action_mask"  # key of the legal actions, in a dict observation or in the infos
     layout: Literal["flat", "hwc", "chw"] = "flat"  # of observations: flattened, or images with this order
-    max_episode_steps: int = 0  # time limit in place of the environment's own; 0: its own
+    max_episode_steps: int = 0  # time limit in place of its own, of Atari in frames; 0: its own
     action_low: float = -float("inf")  # limits of unbounded continuous actions
     action_high: float = float("inf")
     reward_clip: Literal["none", "sign"] = "none"  # rewards in training; evaluation gets them as they are
     frame_stack: int = 1  # newest observations seen together
     atari: bool = False  # preprocessing of Atari games: 96x96, frame skip 4, max over frames, no-ops
+    grey: bool = True  # Atari: False: in colour, three planes an image, layout = "hwc"
+    episode: Literal["game", "life"] = "game"  # Atari in training; life: it ends where a life is lost
     make: Mapping[str, object] = field(default_factory=dict, metadata=REST)  # arguments of gymnasium.make
 
     def __post_init__(self) -> None:
         """Refuse what can't be."""
-        for name, words in (("layout", ("flat", "hwc", "chw")), ("reward_clip", ("none", "sign"))):
+        for name, words in (
+            ("layout", ("flat", "hwc", "chw")),
+            ("reward_clip", ("none", "sign")),
+            ("episode", ("game", "life")),
+        ):
             if getattr(self, name) not in words:
                 raise ConfigError(f"env.{name} is {getattr(self, name)!r}; allowed: {', '.join(words)}")
         for name, least in (("max_episode_steps", 0), ("frame_stack", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"env.{name} is {getattr(self, name)}; allowed: {least} or more")
+        if not self.atari and (not self.grey or self.episode == "life"):
+            raise ConfigError(
+                "env.grey = false and env.episode = life are for Atari games; next: set env.atari = true"
+            )
         if not self.action_low < self.action_high:
             raise ConfigError(
                 f"env.action_low = {self.action_low} and env.action_high = {self.action_high};"

@@ -70,6 +70,7 @@ class GameBatch:
         self._states = game.new_states(size)
         self._counters = np.zeros(size, np.uint64)  # each row's generator, for chance
         self._legal = np.zeros((size, game.num_actions), np.bool_)
+        self.goes_on = np.zeros(size, np.bool_)  # never
         self._is_over = np.ones(size, np.bool_)  # a row that was never reset has ended, too
         self._steps = np.zeros(size, np.int64)
 

@@ -125,9 +125,12 @@ def _make_one(config: EnvConfig, is_training: bool) -> Any:
                 env,
                 frame_skip=4,
                 screen_size=ATARI_SIZE,
-                grayscale_obs=True,
-                terminal_on_life_loss=is_training,
+                grayscale_obs=config.grey,
             )
+            if is_training and config.episode == "life":
+                from zelkova.envs.lives import LifeEpisodes
+
+                env = LifeEpisodes(env)
         if config.frame_stack > 1:
             env = gymnasium.wrappers.FrameStackObservation(env, config.frame_stack)
     except gymnasium.error.DependencyNotInstalled as error:

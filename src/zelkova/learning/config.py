@@ -11,6 +11,7 @@ Schedule = Literal["constant", "cosine", "step", "inverse_sqrt"]
 Precision = Literal["auto", "float32", "bfloat16"]
 
 INFINITE = math.inf
+MOST_INTENSITY = 0.5  # the factor stays at 0 or above: draws are cut at two deviations
 FACTORS = (
     "policy_weight", "value_weight", "reward_weight", "consistency_weight", "turn_weight", "entropy_weight",
     "gradient_scale",
@@ -113,6 +114,10 @@ class UnrollLossConfig:
     consistency_weight: float = 0.0  # EfficientZero: 2; latents against those of the observations that came
     turn_weight: float = 1.0  # of the head that learns whose turn it is, where there is one
     entropy_weight: float = 0.0  # bonus for the policy's entropy
+    shift_pixels: int = (
+        0  # SPR, EfficientZero: 4; images are shifted by up to so many pixels as they are learnt
+    )
+    intensity: float = 0.0  # SPR, EfficientZero: 0.05; spread of the factor that their brightness gets
     scale: Literal["heads", "all"] = "heads"  # steps after the first weigh 1 / K, or everything does
     gradient_scale: float = 0.5  # of the latent where it enters the dynamics, from the second step on
     scaled_at: Literal["input", "output"] = "input"  # of the dynamics; output halves that step's heads too
@@ -120,12 +125,25 @@ class UnrollLossConfig:
         "all"  # continuous policies: all candidates by weight, or the best alone
     )
 
+    @property
+    def augments(self) -> bool:
+        """Whether observations are changed as they are learnt."""
+        return self.shift_pixels > 0 or self.intensity > 0.0
+
     def __post_init__(self) -> None:
         """Refuse what can't be."""
         for name in FACTORS:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1e6:
                 raise ConfigError(f"loss.{name} is {value!r}; allowed: numbers from 0 to 1e6")
+        if type(self.shift_pixels) is not int or not 0 <= self.shift_pixels <= 64:
+            raise ConfigError(
+                f"loss.shift_pixels is {self.shift_pixels!r}; allowed: whole numbers from 0 to 64"
+            )
+        if isinstance(self.intensity, bool) or not 0.0 <= self.intensity <= MOST_INTENSITY:
+            raise ConfigError(
+                f"loss.intensity is {self.intensity!r}; allowed: numbers from 0 to {MOST_INTENSITY}"
+            )
         for name, words in (
             ("scale", ("heads", "all")), ("scaled_at", ("input", "output")), ("continuous", ("all", "best")),
         ):  # fmt: skip

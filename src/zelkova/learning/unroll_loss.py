@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from zelkova.errors import ShapeError
 from zelkova.learning.config import UnrollLossConfig
 from zelkova.learning.losses import Objective
+from zelkova.networks.learned.images import augment
 from zelkova.networks.learned.network import LearnedNetwork
 from zelkova.networks.learned.support import Support, squash
 from zelkova.replay.unroll import UnrollBatch
@@ -96,7 +97,8 @@ class UnrollObjective:
 
     def _unroll(self, network: LearnedNetwork, batch: UnrollBatch) -> list[Tensor]:
         """Give the latents of steps 0..K, [B, ...] each."""
-        latents = [network.represent(batch.observations)]
+        changes = None if batch.augment is None else batch.augment[:, 0]
+        latents = [network.represent(seen_as(batch.observations, changes))]
         actions = batch.actions
         actions = actions.long() if not actions.is_floating_point() else actions
         scale = self.config.gradient_scale
@@ -139,7 +141,8 @@ class UnrollObjective:
         steps, rows = len(latents) - 1, len(batch.observations)
         predicted = network.project(torch.cat(latents[1:]), is_predicted=True).float()
         with torch.no_grad():
-            seen = batch.next_observations.transpose(0, 1).flatten(0, 1)
+            changes = None if batch.augment is None else by_rows(batch.augment[:, 1:])
+            seen = seen_as(by_rows(batch.next_observations), changes)
             wanted = network.project(network.represent(seen), is_predicted=False).float()
         similar = nn.functional.cosine_similarity(predicted, wanted, dim=1, eps=1e-5)
         return 1.0 - similar.view(steps, rows).transpose(0, 1)
@@ -164,6 +167,16 @@ class UnrollObjective:
             "value_target": masked_mean(batch.values.mean(-1), batch.value_mask),
             "outside_support": outside,
         }
+
+
+def seen_as(observations: Tensor, change: Tensor | None) -> Tensor:
+    """Give observations [R, *shape] as they are learnt from: changed [R, 3], or as they are."""
+    return observations if change is None else augment(observations, change)
+
+
+def by_rows(steps: Tensor) -> Tensor:
+    """Turn [B, K, ...] into [K * B, ...], one step behind the other."""
+    return steps.transpose(0, 1).flatten(0, 1)
 
 
 def by_step_rewards(flat: Tensor, rows: int) -> Tensor:

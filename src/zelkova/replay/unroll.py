@@ -35,6 +35,7 @@ class UnrollBatch(NamedTuple):
     next_mask: Any  # bool[B, K] where there is one, or None
     to_play: Any  # int8[B, K + 1]
     weights: Any  # [B]
+    augment: Any = None  # [B, K + 1, 3] how each step's image is changed, see `draw_changes`; or None
 
 
 class Fresh(NamedTuple):
@@ -221,6 +222,22 @@ def turn_to_mover(batch: UnrollBatch, learns_turns: bool = False) -> UnrollBatch
         values=np.take_along_axis(batch.values, seats, axis=2),
         rewards=np.take_along_axis(batch.rewards, seats[:, 1:], axis=2),
     )
+
+
+def draw_changes(batch: UnrollBatch, shift: int, intensity: float, rng: np.random.Generator) -> UnrollBatch:
+    """Draw how the images of a batch are changed as they are learnt from; each step's is drawn apart.
+
+    Args:
+        batch: of B unrolls.
+        shift: most pixels in each direction.
+        intensity: deviation of the brightness' factor from 1, normal and cut at two deviations.
+        rng: where the draws come from.
+    Source: SPR (Schwarzer et al. 2021), Appendix; EfficientZero (Ye et al. 2021), Appendix.
+    """
+    shape = batch.values.shape[:2]
+    pixels = rng.integers(-shift, shift, (*shape, 2), endpoint=True)
+    factor = 1.0 + intensity * np.clip(rng.standard_normal((*shape, 1)), -2.0, 2.0)
+    return batch._replace(augment=np.concatenate([pixels, factor], axis=-1).astype(np.float32))
 
 
 def prefixes(rewards: NDArray[Any], reset: int) -> NDArray[Any]:

@@ -75,12 +75,14 @@ class Actors:
         self.next_number = 0
         self.first_seed = int(self.rng.integers(LARGEST_SEED // 2))
         self.episodes: list[Episode] = []
-        self.played: list[list[Any]] = [[] for _ in range(config.games)]  # actions since each reset
+        self.played: list[list[Any]] = [[] for _ in range(config.games)]  # actions of each game so far
+        self.begun = [0] * config.games  # number of the episode with which each game began
         self._begin_all()
 
     def _begin_all(self) -> None:
         numbers = [self._number() for _ in range(self.config.games)]
         first = self.envs.reset([self._env_seed(number) for number in numbers])
+        self.begun = list(numbers)
         self.episodes = [
             Episode(number, first.observations[row], first.legal[row], int(first.to_play[row]))
             for row, number in enumerate(numbers)
@@ -174,7 +176,8 @@ class Actors:
             numbers = [self._number() for _ in fresh]
             first = self.envs.reset_rows(fresh, [self._env_seed(number) for number in numbers])
             for index, (row, number) in enumerate(zip(fresh, numbers, strict=True)):
-                self.played[row] = []
+                if not self.envs.goes_on[row]:
+                    self.played[row], self.begun[row] = [], number
                 self.episodes[row] = Episode(
                     number, first.observations[index], first.legal[index], int(first.to_play[index])
                 )
@@ -197,6 +200,7 @@ class Actors:
             "rng": self.rng.bit_generator.state,
             "next_number": self.next_number,
             "numbers": [episode.seed for episode in self.episodes],
+            "begun": self.begun,
         }
         return arrays, [json.dumps(rest)]
 
@@ -217,7 +221,8 @@ class Actors:
         self.rng.bit_generator.state = rest["rng"]
         self.next_number = int(rest["next_number"])
         self.played = [list(arrays.get(f"{row}/played", ())) for row in range(len(numbers))]
-        now = self.envs.replay([self._env_seed(number) for number in numbers], self.played)
+        self.begun = list(rest["begun"])
+        now = self.envs.replay([self._env_seed(number) for number in self.begun], self.played)
         for row, number in enumerate(numbers):
             seen = arrays[f"{row}/observations"]
             if not np.array_equal(seen[-1], now.observations[row]):

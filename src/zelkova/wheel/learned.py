@@ -12,7 +12,7 @@ from zelkova.agents.learned.agent import LearnedAgent
 from zelkova.agents.learned.load import HiddenRules, describe_learned
 from zelkova.config import RunConfig
 from zelkova.envs.make import make_batch
-from zelkova.errors import CheckpointError
+from zelkova.errors import CheckpointError, ConfigError
 from zelkova.evaluation.episodes import play_episodes
 from zelkova.evaluation.players import SearchPlayer
 from zelkova.evaluation.rating import Gauntlet
@@ -22,9 +22,9 @@ from zelkova.learning.unroll_loss import UnrollObjective
 from zelkova.networks.inference import resolve_device
 from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
 from zelkova.replay.packing import pack_trajectories, unpack_trajectories
-from zelkova.replay.trajectories import TrajectoryBuffer
+from zelkova.replay.trajectories import Picks, TrajectoryBuffer
 from zelkova.replay.trajectory import Trajectory, TrajectorySpec
-from zelkova.replay.unroll import cycle_of, make_unroll, turn_to_mover
+from zelkova.replay.unroll import UnrollBatch, cycle_of, draw_changes, make_unroll, turn_to_mover
 from zelkova.search.models.torch_model import DEFAULT_SAMPLES
 from zelkova.selfplay.acting import Actors
 from zelkova.selfplay.offline import Offline
@@ -61,6 +61,11 @@ class LearnedWheel(Wheel):
             is_turned=spec.num_players > 1 and self.game is not None and self.game.view == "mover",
             learns_turns=spec.num_players > 1 and config.latent.turns == "learned",
         )
+        if config.loss.augments and len(spec.observation_shape) != 3:
+            raise ConfigError(
+                f"loss.shift_pixels or loss.intensity is set, which are for images (C, H, W); {spec.name} is"
+                f" seen as {spec.observation_shape}; next: leave both at 0"
+            )
         network = build_learned(config.latent, self.sizes, config.seed)
         self.learner = Learner(
             network, config.learning, UnrollObjective(config.loss, prefix_reset(config)), str(self.device)
@@ -110,10 +115,18 @@ class LearnedWheel(Wheel):
 
     def learn_once(self) -> Metrics:
         """Take one optimiser step on unrolls from the replay; give its figures."""
-        config = self.config
-        if self.learner.steps - self._targeted >= config.reanalyse.target_steps:
+        if self.learner.steps - self._targeted >= self.config.reanalyse.target_steps:
             self.target.load(self.learner.acting_network)
             self._targeted = self.learner.steps
+        picks, batch = self.draw_batch()
+        figures, errors = self.learner.step(batch)
+        if errors is not None:
+            self.buffer.update_priorities(picks, errors)
+        return figures
+
+    def draw_batch(self) -> tuple[Picks, UnrollBatch]:
+        """Draw decisions from the replay and make their targets, fresh ones where Reanalyse is on."""
+        config = self.config
         picks = self.buffer.sample(config.learning.batch_size, self.rng)
         fresh = self.reanalyser.refresh(self.buffer, picks, self.rng, self.learner.steps)
         needs_next = config.loss.consistency_weight > 0.0
@@ -122,10 +135,9 @@ class LearnedWheel(Wheel):
             batch = turn_to_mover(batch, self.sizes.learns_turns)
         elif not self.sizes.learns_turns:
             cycle_of(batch)
-        figures, errors = self.learner.step(batch)
-        if errors is not None:
-            self.buffer.update_priorities(picks, errors)
-        return figures
+        if config.loss.augments:
+            batch = draw_changes(batch, config.loss.shift_pixels, config.loss.intensity, self.rng)
+        return picks, batch
 
     def load_engines(self) -> None:
         """Hand the acting weights to the actors.

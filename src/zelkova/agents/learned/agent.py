@@ -1,6 +1,7 @@
 """An agent without the rules: a network of learned dynamics and a search policy, over observations."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,9 @@ class LearnedAgent:
         self.model = LearnedModel(
             network, discount=discount, prefix_reset=prefix_reset, spread=planning.spread
         )
+        self._in_bfloat16 = planning.precision == "bfloat16" or (
+            planning.precision == "auto" and self.device.type == "cuda" and torch.cuda.is_bf16_supported()
+        )
         self.policy = Custom(num_samples=planning.num_samples, settings=search)
         self._noisy = Searcher(self.model, self.policy)
         self._plain = Searcher(self.model, self.policy.without_noise())
@@ -81,7 +85,7 @@ class LearnedAgent:
         """
         searcher = self._noisy if is_noisy else self._plain
         mask = None if self.network.is_continuous else legal
-        with single_thread():
+        with single_thread(), self._precision():
             return searcher.plan(
                 self._observed(observations, to_play), seed=seed, temperature=temperature, legal=mask
             )
@@ -95,9 +99,9 @@ class LearnedAgent:
 
     def values(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> NDArray[np.float32]:
         """Give the network's own values [B, P] of observations [B, *shape] and turns [B]: no search."""
-        with single_thread(), torch.inference_mode():
+        with single_thread(), torch.inference_mode(), self._precision():
             root = self.model.root(self._observed(observations, to_play))
-            return root.value.cpu().numpy()
+            return root.value.float().cpu().numpy()
 
     def unroll(
         self, observations: NDArray[Any], to_play: NDArray[np.int8], actions: NDArray[Any]
@@ -109,7 +113,7 @@ class LearnedAgent:
             to_play: [B] whose turn.
             actions: int32[B, S], or float32[B, S, D] in -1..1.
         """
-        with single_thread(), torch.inference_mode():
+        with single_thread(), torch.inference_mode(), self._precision():
             root = self.model.root(self._observed(observations, to_play))
             embedding, values, rewards = root.embedding, [root.value], []
             latents = [embedding[0].flatten(1)]
@@ -126,7 +130,7 @@ class LearnedAgent:
 
     def represent(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """Give the flat latents [B, L] of observations [B, *shape]."""
-        with single_thread(), torch.inference_mode():
+        with single_thread(), torch.inference_mode(), self._precision():
             return self.network.represent(self._put(observations)).flatten(1).float().cpu().numpy()
 
     @torch.no_grad()
@@ -149,6 +153,15 @@ class LearnedAgent:
         """
         for name, tensor in self.network.state_dict().items():
             tensor.copy_(torch.from_numpy(np.array(arrays[name])))
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        """Let the network compute in bfloat16 where it is to; numbers leave it as float32.
+
+        PyTorch's cache of cast weights is one for all threads and emptied where a context ends, a disabled
+        one too: a learner beside it casts again, and rounds its gradients otherwise. So none is entered in
+        vain, and a run that acts in bfloat16 is not exact.
+        """
+        return torch.autocast(self.device.type, torch.bfloat16) if self._in_bfloat16 else nullcontext()
 
     def _observed(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> Observed:
         return Observed(self._put(observations), self._put(to_play).long())

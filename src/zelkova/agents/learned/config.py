@@ -1,6 +1,7 @@
 """What a search over learned dynamics needs beside `SearchConfig`."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from zelkova.errors import ConfigError
 
@@ -14,11 +15,15 @@ class PlanningConfig:
     """
 
     num_samples: int = 0  # K_s actions drawn at each node; 0: all, or 20 of a continuous policy
+    # of the network; auto: bfloat16 on a GPU that has it
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
     spread: float = 1.0  # continuous: factor on the standard deviation of the root's draws
 
     def __post_init__(self) -> None:
         """Refuse what can't be drawn."""
         if not 0 <= self.num_samples <= 1_000_000:
             raise ConfigError(f"planning.num_samples is {self.num_samples}; allowed: 0 to 1000000")
+        if self.precision not in ("auto", "float32", "bfloat16"):
+            raise ConfigError(f"planning.precision is {self.precision!r}; allowed: auto, float32 or bfloat16")
         if not 0.0 < self.spread <= 100.0:
             raise ConfigError(f"planning.spread is {self.spread}; allowed: numbers above 0, 100 at most")

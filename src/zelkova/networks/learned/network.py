@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from zelkova.errors import ShapeError
 from zelkova.networks.learned.config import LearnedConfig
+from zelkova.networks.learned.images import as_floats
 from zelkova.networks.learned.parts import ConvParts, MlpParts, mlp
 from zelkova.networks.learned.support import Support, stretch
 
@@ -98,9 +99,7 @@ class LearnedNetwork(nn.Module):
 
     def represent(self, observation: Tensor) -> Tensor:
         """Give the latents of observations [B, *shape]; whole numbers are bytes of images."""
-        if not observation.is_floating_point():
-            observation = observation.float() / 255.0
-        return self._scale(self.parts.represent(observation))
+        return self._scale(self.parts.represent(as_floats(observation)))
 
     def advance(self, latent: Tensor, action: Tensor) -> Tensor:
         """Give the latents after actions int64[B], or [B, D]."""
