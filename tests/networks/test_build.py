@@ -107,7 +107,7 @@ def test_every_second_block_pools_over_the_board() -> None:
     assert kinds == ["ResidualBlock", "PoolingBlock"] * 2
     reach = {}
     for block in (ResidualBlock(8), PoolingBlock(8)):
-        torch.nn.init.ones_(block.second[1].weight)
+        block.state_dict()["second.1.weight"].fill_(1.0)
         torch.manual_seed(0)
         before = torch.rand(1, 8, 9, 9)
         after = before.clone()
@@ -121,15 +121,15 @@ def test_every_second_block_pools_over_the_board() -> None:
 def test_pooled_channels_shift_the_others_by_mean_and_maximum() -> None:
     """One channel: the first convolution is silent, so that what comes out is relu(shift + skip) by hand."""
     block = PoolingBlock(1).eval()
-    with torch.no_grad():
-        for conv in (block.first[0], block.pooled[0], block.second[0]):
-            conv.weight.zero_()
-        block.pooled[0].weight[0, 0, 1, 1] = 1.0
-        block.second[0].weight[0, 0, 1, 1] = 1.0
-        block.second[1].weight.fill_((1 + block.second[1].eps) ** 0.5)
-        block.pooled[1].weight.fill_((1 + block.pooled[1].eps) ** 0.5)
-        block.spread.weight[:] = torch.tensor([2.0, 10.0]).reshape(1, 2, 1, 1)
-        hidden = torch.tensor([[[[1.0, 0.0], [4.0, 3.0]]]])
+    state = block.state_dict()
+    for name in ("first", "pooled", "second"):
+        state[f"{name}.0.weight"].zero_()
+    for name in ("pooled", "second"):
+        state[f"{name}.0.weight"][0, 0, 1, 1] = 1.0
+        state[f"{name}.1.weight"].fill_((1 + 1e-5) ** 0.5)  # undoes the normalisation's own small number
+    state["spread.weight"][:] = torch.tensor([2.0, 10.0]).reshape(1, 2, 1, 1)
+    hidden = torch.tensor([[[[1.0, 0.0], [4.0, 3.0]]]])
+    with torch.inference_mode():
         out = block(hidden)
     # mean 2, maximum 4: shift 2 * 2 + 10 * 4 = 44
     torch.testing.assert_close(out, hidden + 44.0)
