@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from zelkova import games, settings
-from zelkova.config import GameConfig, RunConfig, load_config, preset_names
+from zelkova.config import GameConfig, RunConfig, load_config, preset_names, refuse_changes
 from zelkova.errors import ConfigError
 
 
@@ -144,3 +144,14 @@ def test_a_seed_below_zero_is_refused() -> None:
 def test_what_no_run_could_live_with_is_refused_before_it_begins(override: str) -> None:
     with pytest.raises(ConfigError, match="allowed"):
         load_config("alphazero-tic-tac-toe", [override])
+
+
+def test_a_run_of_an_older_version_goes_on_with_the_defaults_of_what_it_did_not_know() -> None:
+    config, file = load_config("connect_four"), Path("config.toml")
+    lines = settings.to_toml(config).splitlines(keepends=True)
+    saved = "".join(line for line in lines if "pooling_every" not in line)
+    assert len(saved) < len("".join(lines))
+    refuse_changes(saved, config, file)
+    pooling = load_config("connect_four", ["network.pooling_every=2"])
+    with pytest.raises(ConfigError, match=r"`network.pooling_every` was 0 when .* and is 2 now"):
+        refuse_changes(saved, pooling, file)

@@ -127,14 +127,16 @@ def refuse_changes(saved: str, config: RunConfig, path: Path) -> None:
     for table in (before, now):
         if table["game"]["name"].endswith(".py"):
             table["game"]["name"] = Path(table["game"]["name"]).name  # the file may have moved
+    usual = settings.parse_toml(settings.to_toml(RunConfig()), "the defaults")
     for keys in FIXED:
         old: Any = before
         new: Any = now
+        plain: Any = usual
         for key in keys:  # a run of an older version lacks what it did not know
-            new = new[key]
+            new, plain = new[key], plain[key]
             old = old.get(key, new)
-            if isinstance(old, dict) and keys != ("game",):
-                old = {**{name: new[name] for name in new if name not in old}, **old}
+        if isinstance(old, dict):
+            old = {**{key: plain[key] for key in plain if key in new}, **old}
         if isinstance(old, dict) and old != new:
             key = next(key for key in {**old, **new} if old.get(key) != new.get(key))
             keys, old, new = (*keys, key), old.get(key), new.get(key)

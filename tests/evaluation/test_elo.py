@@ -8,8 +8,11 @@ import pytest
 from zelkova.errors import ConfigError, ShapeError
 from zelkova.evaluation.elo import (
     Pairing,
+    chi_square_chance,
+    cyclic_interval,
     elo_gap,
     expected_score,
+    find_circles,
     fit_elo,
     log_odds_matrix,
     seat_chi_square,
@@ -125,3 +128,65 @@ def test_log_odds_are_antisymmetric_and_clipped() -> None:
     assert matrix[0, 1] == pytest.approx(math.log(6.5 / 2.5))
     assert matrix[0, 2] == 4.0
     assert matrix[1, 2] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("value", "freedom", "chance"),
+    [
+        (3.841459, 1, 0.05),
+        (5.991465, 2, 0.05),
+        (7.814728, 3, 0.05),
+        (9.487729, 4, 0.05),
+        (82.4, 2, 1.2799e-18),
+    ],
+)
+def test_the_chance_of_a_chi_square(value: float, freedom: int, chance: float) -> None:
+    """Critical values from tables; the last one is that of M14, exp(-41.2)."""
+    assert chi_square_chance(value, freedom) == pytest.approx(chance, rel=1e-4)
+    assert chi_square_chance(0.0, freedom) == 1.0
+
+
+def circle_of(share: float, games: int, players: int) -> list[Pairing]:
+    wins = round(share * games)
+    return [
+        Pairing("a", "b", wins, games, players),
+        Pairing("b", "c", wins, games, players),
+        Pairing("c", "a", wins, games, players),
+    ]
+
+
+@pytest.mark.parametrize(("players", "even"), [(2, 0.5), (3, 1 / 3)])
+def test_circles_are_found_once_and_only_when_all_three_are_sure(players: int, even: float) -> None:
+    names = ["a", "b", "c", "d"]
+    sure = [*circle_of(even + 0.1, 400, players), Pairing("a", "d", 300, 400, players)]
+    assert find_circles(sure, names) == [("a", "b", "c")]
+    assert find_circles(circle_of(even + 0.02, 400, players), names) == []
+    # the third match named the other way round: what c wins, a loses
+    lost = (1 - even - 0.1) / (players - 1) if players == 2 else even - 0.1
+    turned = [*sure[:2], Pairing("a", "c", round(400 * lost), 400, players)]
+    assert find_circles(turned, names) == [("a", "b", "c")]
+    ladder = [*sure[:2], Pairing("a", "c", 300, 400, players)]
+    assert find_circles(ladder, names) == []
+
+
+def test_m15_is_a_lower_bound_above_even_by_a_hair() -> None:
+    names = ["a", "b", "c"]
+    assert len(find_circles(circle_of(220 / 400, 400, 2), names)) == 1
+    assert find_circles(circle_of(219 / 400, 400, 2), names) == []
+
+
+def test_the_interval_of_the_cyclic_share() -> None:
+    names, rng = ["a", "b", "c"], np.random.default_rng(0)
+    low, high = cyclic_interval(circle_of(0.6, 400, 2), names, rng, 200)
+    assert 0.5 < low < high <= 1.0
+    ladder = [Pairing("a", "b", 256, 400), Pairing("b", "c", 256, 400), Pairing("a", "c", 304, 400)]
+    low, high = cyclic_interval(ladder, names, rng, 200)
+    assert low < 0.01 < high < 0.2
+    alarms = 0
+    for _ in range(60):  # equals: rarely taken for a circle
+        equals = [
+            Pairing(one, other, float(rng.binomial(400, 0.5)), 400)
+            for one, other in (("a", "b"), ("b", "c"), ("a", "c"))
+        ]
+        alarms += cyclic_interval(equals, names, rng, 100)[0] > 0.1
+    assert alarms <= 5

@@ -1,13 +1,14 @@
-// Plays games in which every move is searched: node search.mjs MODULE MOVES EVALUATION SEED
+// Plays games in which every move is searched: node search.mjs MODULE MOVES EVALUATION SEED NOISE
 //
 // EVALUATION: `rollouts`, or `table`: logits and values computed from the actions and planes (as test_search.py does).
+// NOISE: 1 mixes the same share for every legal action into the priors of the root, 0 nothing.
 // Prints one JSON object: for each move the action, visits, weights, q and value of the search.
 
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [file, moves, evaluation, seed] = process.argv.slice(2);
+const [file, moves, evaluation, seed, noise] = process.argv.slice(2);
 const { load } = await import(pathToFileURL(path.join(path.dirname(file), "loader.mjs")));
 const game = await load(fs.readFileSync(file));
 const { call, about } = game;
@@ -39,7 +40,9 @@ call.init(state, 0n);
 for (let move = 0; move < Number(moves) && !call.is_terminal(state); move++) {
   call.search_begin(search, state);
   evaluate();
-  let more = call.search_plant(search, 0);
+  const count = see("rows.count")[0];
+  if (noise === "1") see("forest.noise").fill(0).fill(1 / count, 0, count);
+  let more = call.search_plant(search, Number(noise));
   while (more > 0) {
     call.search_select(search);
     evaluate();

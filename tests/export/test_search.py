@@ -31,9 +31,16 @@ CASES = {
         SearchConfig(policy="puct", num_simulations=40, fpu="reduction", rescale="tree"),
         2,
     ),
+    "connect_four_3p forced": (
+        "connect_four_3p",
+        SearchConfig(
+            policy="puct", num_simulations=60, fpu="lowered", fpu_reduction=0.2, forced_playouts=2.0
+        ),
+        1,
+    ),
 }
 FIRST = "tic_tac_toe puct"  # the others are slow: they compile the same search anew
-MOVES, SEED = 9, 4711
+MOVES, SEED, MOST = 9, 4711, games.load("connect_four_3p").max_legal_actions
 
 
 class PlainModel:
@@ -82,6 +89,13 @@ class PlainModel:
         return np.array(logits, np.float32), np.array(values, np.float32)
 
 
+def same_noise(count: I32) -> F32:
+    """Give every legal action the same share."""
+    noise = np.zeros((1, MOST), np.float32)
+    noise[0, : count[0]] = 1 / count[0]
+    return noise
+
+
 def search_game(game: Game, config: SearchConfig, evaluation: str, num_leaves: int) -> list[dict[str, Any]]:
     """Do what search.mjs does."""
     counter = np.array([SEED], np.uint64)
@@ -91,7 +105,7 @@ def search_game(game: Game, config: SearchConfig, evaluation: str, num_leaves: i
     model = PlainModel(game, search, evaluation, counter)
     while len(log) < MOVES and not single.is_terminal(state):
         model.states[0] = state[0]
-        result = run(search, model)
+        result = run(search, model, same_noise if config.forced_playouts > 0 else None)
         log.append(
             {
                 "action": int(result.action[0]),
@@ -112,8 +126,9 @@ def test_search_answers_the_same_in_wasm(case: str, run_node: Callable[..., str]
     name, config, num_leaves = CASES[case]
     game = games.load(name)
     export_game(game, tmp_path / "game.wasm", config, num_leaves)
+    noise = int(config.forced_playouts > 0)
     for evaluation in ("rollouts", "table"):
-        found = json.loads(run_node("search.mjs", tmp_path / "game.wasm", MOVES, evaluation, SEED))
+        found = json.loads(run_node("search.mjs", tmp_path / "game.wasm", MOVES, evaluation, SEED, noise))
         expected = search_game(game, config, evaluation, num_leaves)
         assert len(expected) >= 5
         assert found == expected

@@ -1,3 +1,4 @@
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -186,6 +187,18 @@ def test_schedules_count_steps() -> None:
     assert rates("inverse_sqrt", 4, 104, 404) == pytest.approx([1.0, 1.0, 0.5])
 
 
+def test_a_ramp_holds_a_low_rate_and_then_rises() -> None:
+    """A distilled network's rate of 0.002 for three generations of 100 steps, then up to 0.02 over five."""
+    config = LearningConfig(learning_rate=0.02, warmup_steps=0, ramp_from=0.1, ramp_start=300, ramp_steps=500)
+    rates = [learning_rate(config, step) for step in (0, 299, 300, 301, 550, 799, 800, 10**6)]
+    assert rates == pytest.approx([0.002, 0.002, 0.002, 0.002036, 0.011, 0.019964, 0.02, 0.02])
+    falling = dataclasses.replace(config, schedule="step", decay_steps=1000, decay_factor=0.5, warmup_steps=4)
+    assert learning_rate(falling, 1) == pytest.approx(0.002 * 2 / 5)  # the warm-up stays
+    assert learning_rate(falling, 550) == pytest.approx(0.011)
+    assert learning_rate(falling, 1004) == pytest.approx(0.01)
+    assert learning_rate(dataclasses.replace(config, ramp_steps=0), 0) == 0.02
+
+
 def test_steps_due_keep_the_ratio_whatever_the_pieces() -> None:
     config = LearningConfig(batch_size=64, samples_per_position=3.0)
     positions = steps = 0
@@ -205,6 +218,8 @@ def test_steps_due_keep_the_ratio_whatever_the_pieces() -> None:
         ({"precision": "bf16"}, "learning.precision"),
         ({"batch_size": 0}, "learning.batch_size is 0; allowed: whole numbers from 1"),
         ({"batch_size": 2.5}, "learning.batch_size"),
+        ({"ramp_from": 1.5}, "learning.ramp_from is 1.5; allowed: numbers from 0 to 1"),
+        ({"ramp_steps": -1}, "learning.ramp_steps is -1; allowed: whole numbers from 0"),
         ({"value_mix": 1.5}, "learning.value_mix is 1.5; allowed: numbers from 0 to 1"),
         ({"learning_rate": 0.0}, "learning.learning_rate is 0"),
         ({"learning_rate": float("nan")}, "learning.learning_rate is nan"),

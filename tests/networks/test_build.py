@@ -9,6 +9,7 @@ from torch.nn import functional
 from zelkova.errors import ConfigError, ShapeError
 from zelkova.networks.build import build_network
 from zelkova.networks.config import NetworkConfig
+from zelkova.networks.residual import PoolingBlock, ResidualBlock
 
 SIZES = [((3, 6, 7), 7, 2), ((1, 3, 3), 9, 2), ((17, 8, 8), 192, 2), ((4, 1, 5), 3, 1), ((6, 7, 9), 11, 3)]
 
@@ -26,9 +27,10 @@ def test_fresh_network_answers_uniformly(
     assert torch.allclose(torch.softmax(outcome, 1), torch.full((5, players + 1), 1 / (players + 1)))
 
 
-@pytest.mark.parametrize("kind", ["residual", "mlp"])
-def test_one_batch_is_overfitted(kind: str) -> None:
-    module = build_network(NetworkConfig(kind=kind, channels=16, blocks=2), (2, 4, 5), 6, 2, True)  # type: ignore[arg-type]
+@pytest.mark.parametrize(("kind", "pooling"), [("residual", 0), ("residual", 2), ("mlp", 0)])
+def test_one_batch_is_overfitted(kind: str, pooling: int) -> None:
+    config = NetworkConfig(kind=kind, channels=16, blocks=2, pooling_every=pooling)  # type: ignore[arg-type]
+    module = build_network(config, (2, 4, 5), 6, 2, True)
     generator = torch.Generator().manual_seed(3)
     planes = torch.randint(0, 2, (32, 2, 4, 5), generator=generator).float()
     actions = torch.randint(0, 6, (32,), generator=generator)
@@ -77,6 +79,8 @@ def test_seed_alone_decides_fresh_weights() -> None:
         ({"channels": 0}, "network.channels is 0; allowed: a whole number"),
         ({"blocks": -1}, "network.blocks is -1"),
         ({"value_hidden": 2.5}, "network.value_hidden is 2.5"),
+        ({"pooling_every": -1}, "network.pooling_every is -1"),
+        ({"kind": "mlp", "pooling_every": 1}, "whose layers see the whole board; allowed: 0"),
         ({"policy_channels": True}, "network.policy_channels is True"),
     ],
 )
@@ -94,3 +98,48 @@ def test_sizes_below_one_are_refused() -> None:
 def test_a_network_beyond_the_machine_is_refused_before_it_is_made(sizes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="GiB of memory"):
         build_network(NetworkConfig(**sizes), (2, 3, 3), 9, 2, True)
+
+
+def test_every_second_block_pools_over_the_board() -> None:
+    """One cell changes all cells after one such block; two convolutions alone reach two cells far."""
+    module = build_network(NetworkConfig(channels=8, blocks=4, pooling_every=2), (1, 9, 9), 3, 2, True)
+    kinds = [type(block).__name__ for block in module.get_submodule("tower").children()]
+    assert kinds == ["ResidualBlock", "PoolingBlock"] * 2
+    reach = {}
+    for block in (ResidualBlock(8), PoolingBlock(8)):
+        block.state_dict()["second.1.weight"].fill_(1.0)
+        torch.manual_seed(0)
+        before = torch.rand(1, 8, 9, 9)
+        after = before.clone()
+        after[0, :, 0, 0] += 5.0
+        changed = (block.eval()(after) - block(before)).abs().amax(dim=(0, 1)) > 0
+        reach[type(block).__name__] = int(changed.sum())
+    assert reach["ResidualBlock"] <= 9
+    assert reach["PoolingBlock"] == 81
+
+
+def test_pooled_channels_shift_the_others_by_mean_and_maximum() -> None:
+    """One channel: the first convolution is silent, so that what comes out is relu(shift + skip) by hand."""
+    block = PoolingBlock(1).eval()
+    state = block.state_dict()
+    for name in ("first", "pooled", "second"):
+        state[f"{name}.0.weight"].zero_()
+    for name in ("pooled", "second"):
+        state[f"{name}.0.weight"][0, 0, 1, 1] = 1.0
+        state[f"{name}.1.weight"].fill_((1 + 1e-5) ** 0.5)  # undoes the normalisation's own small number
+    state["spread.weight"][:] = torch.tensor([2.0, 10.0]).reshape(1, 2, 1, 1)
+    hidden = torch.tensor([[[[1.0, 0.0], [4.0, 3.0]]]])
+    with torch.inference_mode():
+        out = block(hidden)
+    # mean 2, maximum 4: shift 2 * 2 + 10 * 4 = 44
+    torch.testing.assert_close(out, hidden + 44.0)
+
+
+def test_names_of_weights_without_pooling_are_what_they_were() -> None:
+    plain = build_network(NetworkConfig(channels=8, blocks=2), (3, 6, 7), 7, 2, True).state_dict()
+    pooling = build_network(
+        NetworkConfig(channels=8, blocks=2, pooling_every=2), (3, 6, 7), 7, 2, True
+    ).state_dict()
+    assert {name.split(".")[2] for name in plain if name.startswith("tower")} == {"first", "second"}
+    added = {".".join(name.split(".")[:3]) for name in pooling if name not in plain}
+    assert added == {"tower.1.pooled", "tower.1.spread"}

@@ -17,6 +17,7 @@ from zelkova.networks.inference import Precision, batch_sizes, make_engine, reso
 Floats = NDArray[np.float32]
 Trained = Callable[..., nn.Module]
 SMALL = NetworkConfig(channels=16, blocks=2)
+POOLING = NetworkConfig(channels=16, blocks=2, pooling_every=2)
 KINDS = ["openvino", "torch"]
 
 
@@ -38,7 +39,7 @@ def test_engine_answers_as_the_module(
     trained: Trained, planes: Floats, kind: str, precision: Precision, tolerance: float
 ) -> None:
     pytest.importorskip("openvino")
-    for network in (SMALL, NetworkConfig(kind="mlp", channels=8, blocks=2)):
+    for network in (SMALL, POOLING, NetworkConfig(kind="mlp", channels=8, blocks=2)):
         module = trained(network, (3, 6, 7), 7, 2)
         expected = answers(module, planes)
         assert np.ptp(probabilities(expected[0]), axis=0).max() > 0.05  # rows differ: a mix-up would show
@@ -95,8 +96,11 @@ def test_answers_repeat_and_are_new_arrays(trained: Trained, planes: Floats, kin
         assert np.array_equal(again[1], kept[1])
 
 
-def test_a_row_does_not_depend_on_its_neighbours(trained: Trained, planes: Floats) -> None:
-    engine = make_engine(trained(SMALL, (3, 6, 7), 7, 2), (3, 6, 7), max_batch=65)
+@pytest.mark.parametrize("network", [SMALL, POOLING])
+def test_a_row_does_not_depend_on_its_neighbours(
+    trained: Trained, planes: Floats, network: NetworkConfig
+) -> None:
+    engine = make_engine(trained(network, (3, 6, 7), 7, 2), (3, 6, 7), max_batch=65)
     alone = engine.evaluate(planes[:1])
     for others in (0, 5, 20, 40, 64):
         mixed = np.concatenate([planes[:1], np.resize(1 - planes, (others, 3, 6, 7))])

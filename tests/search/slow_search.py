@@ -117,6 +117,15 @@ class Slow:
         return q
 
     def puct(self, node: Node, is_root: bool, mean: float) -> int:
+        prior, visits, value, explore = self.terms(node, is_root, mean)
+        score = value + explore * prior / (1 + visits)
+        if is_root and self.noise is not None:
+            owed = np.sqrt(self.config.forced_playouts * prior * visits.sum())
+            score[(visits > 0) & (visits < owed)] = math.inf
+        return int(np.argmax(score if explore else prior))  # all tie where the parent counts for nothing
+
+    def terms(self, node: Node, is_root: bool, mean: float) -> tuple[Any, Any, Any, float]:
+        """Priors, visits and values of a node's columns, and C(S) sqrt(Np)."""
         c = self.config
         prior = softmax(node.logits)
         if is_root and self.noise is not None:
@@ -131,12 +140,28 @@ class Slow:
             "reduction": here - c.fpu_reduction * math.sqrt(prior[visits > 0].sum()),
             "mean_q": mean,
             "loss": self.q_range[0],
+            "lowered": max(here - c.fpu_reduction, self.q_range[0]),
         }
         first = 0.0 if c.fpu == "zero" else self.scaled(unvisited[c.fpu], seen, node.to_play)
         value = np.where(visits > 0, self.scaled(q, seen, node.to_play), first)
         explore = math.log((1 + parent + c.c_base) / c.c_base) + c.c_init
-        score = value + explore * prior * math.sqrt(parent) / (1 + visits)
-        return int(np.argmax(score if parent else prior))  # all tie where the parent counts for nothing
+        return prior, visits, value, explore * math.sqrt(parent)
+
+    def pruned(self, root: Node) -> Any:
+        """Visits of the root's columns without those that were forced in vain."""
+        prior, visits, value, explore = self.terms(root, True, 0.0)
+        bar = max(zip(visits, -np.arange(len(visits)), value + explore * prior / (1 + visits), strict=True))[
+            2
+        ]
+        kept = visits.copy()
+        for a in range(len(visits)):
+            if a == np.argmax(visits):
+                continue
+            for _ in range(int(math.sqrt(self.config.forced_playouts * prior[a] * visits.sum()))):
+                if kept[a] and value[a] + explore * prior[a] / kept[a] < bar:
+                    kept[a] -= 1
+            kept[a] *= kept[a] > 1
+        return kept
 
     def sigma(self, node: Node) -> Any:
         visits, q = self.table(node)
@@ -181,7 +206,9 @@ class Slow:
         """The column to play and the policy target."""
         visits, _ = self.table(root)
         if self.config.policy == "puct":
-            return int(np.argmax(visits)), visits / visits.sum()
+            has_forced = self.noise is not None and self.config.forced_playouts > 0
+            target = self.pruned(root) if has_forced else visits
+            return int(np.argmax(visits)), target / target.sum()
         g = np.zeros(len(visits)) if self.noise is None else self.noise[: len(visits)].astype(np.float64)
         score = np.where(visits == visits.max(), g + root.logits + self.sigma(root), -np.inf)
         return int(np.argmax(score)), softmax(root.logits + self.sigma(root))

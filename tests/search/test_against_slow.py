@@ -16,7 +16,7 @@ from zelkova.search.rules import gumbel, proven, puct, qtransforms, regularised
 PUCT: list[dict[str, Any]] = [
     {"policy": "puct", "rescale": rescale, "fpu": fpu}
     for rescale, fpu in itertools.product(
-        ("fixed", "tree", "node", "none"), ("zero", "parent", "reduction", "loss")
+        ("fixed", "tree", "node", "none"), ("zero", "parent", "reduction", "loss", "lowered")
     )
 ]
 GUMBEL: list[dict[str, Any]] = [
@@ -42,6 +42,9 @@ OTHER: list[dict[str, Any]] = [
     {"policy": "puct", "parent_count": "sum", "rescale": "tree", "fpu": "parent"},
     {"policy": "gumbel", "max_depth": 3, "c_scale": 0.1},
     {"policy": "puct", "c_base": 20.0, "c_init": 2.5, "dirichlet_fraction": 0.5},
+    {"policy": "puct", "forced_playouts": 2.0, "fpu": "lowered"},
+    {"policy": "puct", "forced_playouts": 2.0, "rescale": "node", "parent_count": "sum"},
+    {"policy": "puct", "forced_playouts": 8.0, "rescale": "tree", "dirichlet_alpha": 0.3},
 ]
 
 
@@ -90,12 +93,12 @@ def test_running_mean_of_efficient_zero() -> None:
     assert_same(search, 0, 0, Slow(config, tables, (-1.0, 1.0)).search(0))
 
 
-@pytest.mark.parametrize("policy", ["puct", "gumbel"])
-def test_a_row_does_not_depend_on_its_neighbours(policy: Any) -> None:
+@pytest.mark.parametrize(("policy", "forced"), [("puct", 0.0), ("puct", 2.0), ("gumbel", 0.0)])
+def test_a_row_does_not_depend_on_its_neighbours(policy: Any, forced: float) -> None:
     rng = np.random.default_rng(1)
     tables = random_game(rng, states=40, actions=9, players=2)
     roots = np.flatnonzero(tables.count)[:12].astype(np.int32)
-    config = SearchConfig(policy=policy, num_simulations=40)
+    config = SearchConfig(policy=policy, num_simulations=40, forced_playouts=forced)
     noise = draw_noise(config, tables.count[roots], 9, [np.random.default_rng(int(r)) for r in roots])
     search = BatchSearch(config, 12, 9, 2)
     many = run(search, TableModel(tables, roots, 41), noise)
@@ -124,7 +127,11 @@ def test_compiled_is_interpreted(policy: Any, monkeypatch: pytest.MonkeyPatch) -
     rng = np.random.default_rng(3)
     tables = random_game(rng, states=25, actions=7, players=2)
     config = SearchConfig(
-        policy=policy, num_simulations=24, interior="trpo" if policy == "trpo" else "full", solve=True
+        policy=policy,
+        num_simulations=24,
+        interior="trpo" if policy == "trpo" else "full",
+        solve=True,
+        forced_playouts=2.0 if policy == "puct" else 0.0,
     )
     noise = draw_noise(config, tables.count[:2], 7, rng)
     roots = np.arange(2, dtype=np.int32)

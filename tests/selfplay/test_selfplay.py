@@ -19,7 +19,7 @@ from zelkova.search.model import SearchResult
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.group import Group
 from zelkova.selfplay.selfplay import SelfPlay, union_seconds
-from zelkova.selfplay.summary import describe_games, write_games
+from zelkova.selfplay.summary import describe_games, seat_wins, write_games
 
 SEARCH = SearchConfig(num_simulations=4)
 LAYOUT = SelfPlayConfig(games=8, groups=2, moves_per_round=7, exploration_moves=3, cache_positions=64)
@@ -261,6 +261,7 @@ def test_games_are_described_and_written(tic_tac_toe: Game) -> None:
     assert figures["selfplay/win_share_seat1"] == pytest.approx((wins[:, 1] == 1).mean())
     assert figures["selfplay/draw_share"] == pytest.approx((wins[:, 0] == 0).mean())
     assert figures["selfplay/game_length"] == np.mean([len(episode) for episode in episodes])
+    assert seat_wins(episodes).tolist() == [(wins[:, 0] == 1).sum(), (wins[:, 1] == 1).sum()]
     assert describe_games([]) == {}
     lines = write_games(tic_tac_toe, episodes[:2]).splitlines()
     for line, episode in zip(lines, episodes, strict=False):

@@ -16,10 +16,12 @@ from zelkova.errors import LARGEST_SEED, ConfigError
 
 if TYPE_CHECKING:
     from zelkova.cli.figures import Figures
+    from zelkova.evaluation.elo import Pairing
     from zelkova.evaluation.match import MatchResult
     from zelkova.evaluation.players import ActingAgent, Player
     from zelkova.games import Game
 
+CYCLIC = 0.1  # share of results beyond any ladder from which on circles are reported
 BATCH = 64  # positions that one agent searches side by side
 
 
@@ -180,16 +182,31 @@ def describe_match(result: "MatchResult", plies: int) -> list[str]:
         wins, draws, losses = result.tally(seat)
         name = "all" if seat is None else str(seat + 1)
         lines.append(f"  {name:>4}  {wins:5}  {draws:5}  {losses:6}")
+    if not result.is_apart:
+        lines.append(f"  {describe_seats(result)}")
     return lines
 
 
+def describe_seats(result: "MatchResult") -> str:
+    """Say how often each seat won, whoever sat there, and whether chance alone would do that."""
+    from zelkova.evaluation.elo import chi_square_chance, seat_chi_square
+
+    wins = result.seat_wins()
+    value = seat_chi_square(wins)
+    chance = chi_square_chance(value, len(wins) - 1)
+    counts = ", ".join(str(count) for count in wins)
+    return f"won by seat, whoever sat there: {counts} (chi-square {value:.1f}, by chance {chance:.2g})"
+
+
 def show_ladder(results: "Sequence[MatchResult]", seated: "Sequence[Player]", figures: "Figures") -> None:
-    """Fit one ladder to all matches and show it; the last named player is 0."""
-    from zelkova.evaluation.elo import fit_elo, log_odds_matrix, split_cycles
+    """Show all scores, fit one ladder to them, the last named player at 0, and say what goes in circles."""
+    from zelkova.evaluation.elo import fit_elo
     from zelkova.evaluation.rating import pair_up
 
     pairings = [pair_up(result) for result in results]
     names = [player.name for player in seated]
+    for line in describe_matrix(results, names):
+        console.result(line)
     ratings = fit_elo(pairings, {names[-1]: 0.0})
     wide = max(len(name) for name in [*names, "player"])
     console.result(f"\n{'player':{wide}}    Elo  95 %  ({names[-1]} is 0)")
@@ -197,9 +214,54 @@ def show_ladder(results: "Sequence[MatchResult]", seated: "Sequence[Player]", fi
         rating = ratings[name]
         console.result(f"{name:{wide}}  {rating.elo:+5.0f}  {rating.low:+.0f} to {rating.high:+.0f}")
         figures.add("arena/rating", rating.elo, player=name, anchor=names[-1])
+    show_circles(pairings, names, figures)
+
+
+def describe_matrix(results: "Sequence[MatchResult]", names: Sequence[str]) -> list[str]:
+    """Lay the scores of all pairs out in lines, a row and a column a player."""
+    place = {name: k for k, name in enumerate(names)}
+    cells = [["." for _ in names] for _ in names]
+    for result in results:
+        i, j = place[result.names[0]], place[result.names[1]]
+        cells[i][j] = f"{100 * result.score:.1f}"
+        cells[j][i] = f"{100 * (1 - result.score) / (result.num_players - 1):.1f}"
+    players = results[0].num_players
+    seats = (
+        "" if players == 2 else f" of one seat; one of the upper right sat against {players - 1} of the other"
+    )
+    wide = max(len(name) for name in names)
+    head = "  ".join(f"{k + 1:>5}" for k in range(len(names)))
+    return [
+        "",
+        f"score in % of the row against the column{seats}; equals score {100 / players:.1f}",
+        f"{'':{wide + 4}}  {head}",
+        *(
+            f"{k + 1:>2}  {name:{wide}}  " + "  ".join(f"{cell:>5}" for cell in row)
+            for k, (name, row) in enumerate(zip(names, cells, strict=True))
+        ),
+    ]
+
+
+def show_circles(pairings: "Sequence[Pairing]", names: Sequence[str], figures: "Figures") -> None:
+    """Show how much of the results no ladder explains, and which players beat each other in a circle."""
+    import numpy as np
+
+    from zelkova.evaluation.elo import cyclic_interval, find_circles, log_odds_matrix, split_cycles
+
     _, cyclic = split_cycles(log_odds_matrix(pairings, names))
-    console.result(f"share of the results that no ladder explains (cycles): {cyclic:.1%}")
-    figures.add("arena/cyclic_share", cyclic, players=names)
+    low, high = cyclic_interval(pairings, names, np.random.default_rng(0))
+    console.result(
+        f"share of the results that no ladder explains (cycles): {cyclic:.1%} (95 %: {low:.1%} to {high:.1%})"
+    )
+    figures.add("arena/cyclic_share", cyclic, players=names, low=low, high=high)
+    circles = find_circles(pairings, names)
+    for circle in circles:
+        console.result(f"circle: {' beats '.join([*circle, circle[0]])}, each with 95 % confidence")
+    if low > CYCLIC and not circles:
+        console.result(
+            f"circle: no ladder explains more than {CYCLIC:.0%} of the results, with 95 % confidence"
+        )
+    figures.add("arena/circles", len(circles), players=circles)
 
 
 def _spell(game: "Game") -> str:

@@ -9,6 +9,7 @@ each pairing.
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -62,6 +63,22 @@ def seat_chi_square(wins: Sequence[int] | NDArray[np.int64]) -> float:
     counts = np.asarray(wins, np.float64)
     even = counts.mean()
     return float(((counts - even) ** 2).sum() / even) if even > 0 else 0.0
+
+
+def chi_square_chance(value: float, freedom: int) -> float:
+    """Give the chance that a chi-square is as large as this or larger.
+
+    Args:
+        value: 0 or more.
+        freedom: degrees of freedom, 1 or more.
+    Source: Abramowitz and Stegun 26.4.4 and 26.4.5.
+    """
+    half = value / 2
+    odd = freedom % 2
+    chance = math.erfc(math.sqrt(half)) if odd else math.exp(-half)
+    for k in range(2 - odd, freedom, 2):
+        chance += half ** (k / 2) * math.exp(-half) / math.gamma(k / 2 + 1)
+    return chance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,3 +227,55 @@ def split_cycles(log_odds: NDArray[np.float64]) -> tuple[NDArray[np.float64], fl
     residual = log_odds - (ratings[:, None] - ratings[None, :])
     total = float((log_odds**2).sum())
     return ratings, float((residual**2).sum()) / total if total > 0 else 0.0
+
+
+def cyclic_interval(
+    pairings: Sequence[Pairing], names: Sequence[str], rng: np.random.Generator, draws: int = 1000
+) -> tuple[float, float]:
+    """Give a 95 % interval of the cyclic share by drawing the matches again.
+
+    Each match is drawn as games won or lost with its own score (a bootstrap over games; drawn games make it
+    wider than it need be). Among players of nearly equal strength the interval is wide.
+
+    Args:
+        pairings: of matches between the named.
+        names: of n players.
+        rng: draws.
+        draws: how many.
+    Returns: the ends, in 0..1.
+    Source: Efron 1979 (percentile bootstrap).
+    """
+    shares = np.empty(draws)
+    chances = [min(max(pairing.score / pairing.games, 0.0), 1.0) for pairing in pairings]
+    for k in range(draws):
+        drawn = [
+            dataclasses.replace(pairing, score=float(rng.binomial(pairing.games, chance)))
+            for pairing, chance in zip(pairings, chances, strict=True)
+        ]
+        shares[k] = split_cycles(log_odds_matrix(drawn, names))[1]
+    low, high = np.quantile(shares, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def find_circles(pairings: Sequence[Pairing], names: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Find all A, B, C where A beats B, B beats C and C beats A, each with 95 % confidence.
+
+    A beats B where the interval (Wilson) of A's score lies above an equal's share 1/P, or that of B's below.
+
+    Args:
+        pairings: of matches between the named.
+        names: of n players.
+    Returns: each circle once, from the player of it that is named first.
+    """
+    beats = np.zeros((len(names), len(names)), np.bool_)
+    place = {name: k for k, name in enumerate(names)}
+    for (first, second), (score, games, players) in _sum_by_pair(pairings).items():
+        low, high = wilson_interval(score, games)
+        i, j = place[first], place[second]
+        beats[i, j] |= low > 1 / players
+        beats[j, i] |= high < 1 / players
+    return [
+        (names[i], names[j], names[k])
+        for i, j, k in itertools.permutations(range(len(names)), 3)
+        if i == min(i, j, k) and beats[i, j] and beats[j, k] and beats[k, i]
+    ]

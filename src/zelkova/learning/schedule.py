@@ -20,12 +20,16 @@ def learning_rate(config: LearningConfig, step: int) -> float:
 
     times `learning_rate`.
 
+    With `ramp_steps` above 0 the rate of each step before the end of the ramp is that one's times a factor:
+    `ramp_from` up to step `ramp_start`, then linearly up to 1 over `ramp_steps`. After distillation a network
+    so goes on at the last rate that it knew, and self-play does not destroy what it learned.
+
     Args:
         config: the settings.
         step: 0 for the first.
     Source: cosine: Loshchilov and Hutter 2017; inverse square root: Vaswani et al. 2017, section 5.3.
     """
-    peak, since = config.learning_rate, step - config.warmup_steps
+    peak, since = config.learning_rate * _ramp(config, step), step - config.warmup_steps
     if since < 0:
         return peak * (step + 1) / (config.warmup_steps + 1)
     if config.schedule == "cosine":
@@ -36,6 +40,14 @@ def learning_rate(config: LearningConfig, step: int) -> float:
     if config.schedule == "inverse_sqrt":
         return peak * math.sqrt(config.decay_steps / max(since, config.decay_steps))
     return peak
+
+
+def _ramp(config: LearningConfig, step: int) -> float:
+    """Give the ramp's factor, ramp_from..1."""
+    if config.ramp_steps == 0:
+        return 1.0
+    share = min(max((step - config.ramp_start) / config.ramp_steps, 0.0), 1.0)
+    return config.ramp_from + (1.0 - config.ramp_from) * share
 
 
 def steps_due(config: LearningConfig, positions: int, steps: int) -> int:

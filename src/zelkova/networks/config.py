@@ -22,6 +22,7 @@ class NetworkConfig:
     kind: Kind = "residual"  # residual tower over the board, or an MLP over the flattened planes
     channels: int = 32  # channels of the tower; the width of a hidden layer is 4 times this for an MLP
     blocks: int = 3  # residual blocks; hidden layers for an MLP
+    pooling_every: int = 0  # residual: every such block also pools over the whole board; 0: none does
     policy_channels: int = 8  # channels that the residual policy head flattens
     value_channels: int = 4  # channels that the residual value head flattens
     value_hidden: int = 64  # units of the value head's hidden layer
@@ -34,9 +35,15 @@ class NetworkConfig:
             if field.name == "kind":
                 continue
             value = getattr(self, field.name)
-            least, most = (0, MOST_BLOCKS) if field.name == "blocks" else (1, MOST_UNITS)
+            counts_blocks = field.name in ("blocks", "pooling_every")
+            least, most = (0, MOST_BLOCKS) if counts_blocks else (1, MOST_UNITS)
             if type(value) is not int or not least <= value <= most:
                 raise ConfigError(
                     f"network.{field.name} is {value!r}; allowed: a whole number from {least} to {most};"
                     f" the default is {field.default}"
                 )
+        if self.kind == "mlp" and self.pooling_every > 0:
+            raise ConfigError(
+                f"network.pooling_every is {self.pooling_every} with network.kind `mlp`, whose layers see the"
+                " whole board; allowed: 0"
+            )

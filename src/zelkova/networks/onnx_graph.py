@@ -82,10 +82,33 @@ def _write_flatten(writer: GraphWriter, node: fx.Node, module: object) -> None:
     writer.add(node, "Flatten", [str(node.args[0])], axis=1)
 
 
+def _write_mean(writer: GraphWriter, node: fx.Node, module: nn.AdaptiveAvgPool2d) -> None:
+    _write_pool(writer, node, "GlobalAveragePool", module.output_size)
+
+
+def _write_max(writer: GraphWriter, node: fx.Node, module: nn.AdaptiveMaxPool2d) -> None:
+    _write_pool(writer, node, "GlobalMaxPool", module.output_size)
+
+
+def _write_pool(writer: GraphWriter, node: fx.Node, kind: str, size: Any) -> None:
+    if size not in (1, (1, 1)):
+        raise ShapeError(f"pooling {node.target} to {size} can't be written; allowed: to 1")
+    writer.add(node, kind, [str(node.args[0])])
+
+
+def _write_concat(writer: GraphWriter, node: fx.Node, module: object) -> None:
+    parts, axis = node.args
+    assert isinstance(parts, list | tuple)
+    writer.add(node, "Concat", [str(part) for part in parts], axis=axis)
+
+
 WRITERS: dict[object, Callable[[GraphWriter, fx.Node, Any], None]] = {
     nn.Conv2d: _write_conv,
     nn.Linear: _write_linear,
     nn.ReLU: _write_relu,
+    nn.AdaptiveAvgPool2d: _write_mean,
+    nn.AdaptiveMaxPool2d: _write_max,
+    torch.cat: _write_concat,
     torch.relu: _write_relu,
     "relu_": _write_relu,
     operator.add: _write_add,

@@ -1,7 +1,7 @@
 """A residual tower over the board with a policy head and an outcome head.
 
-The towers of AlphaGo Zero and AlphaZero, with one change: the value head answers a distribution
-over outcomes (each seat wins, or a draw) in place of one number.
+The towers of AlphaGo Zero and AlphaZero, with two changes: the value head answers a distribution
+over outcomes (each seat wins, or a draw) in place of one number, and some blocks may pool over the board.
 """
 
 import torch
@@ -45,6 +45,33 @@ class ResidualBlock(nn.Module):
         return inner.add_(hidden).relu_()
 
 
+class PoolingBlock(ResidualBlock):
+    """A residual block that sees the whole board: what it pools shifts the channels of its first convolution.
+
+    A quarter of the channels, of a convolution of their own, is pooled by mean and by maximum; a linear layer
+    makes a bias for every channel of them. A network's board has one size, so that KataGo's mean scaled by
+    the board's width would be a multiple of the mean, and is left out.
+
+    Source: KataGo (Wu 2019, arXiv 1902.10565), Section 3.3.
+    """
+
+    def __init__(self, channels: int) -> None:
+        """Build a block of `channels` channels."""
+        super().__init__(channels)
+        pooled = max(channels // 4, 1)
+        self.pooled = convolution(channels, pooled, 3)
+        self.mean = nn.AdaptiveAvgPool2d(1)
+        self.highest = nn.AdaptiveMaxPool2d(1)
+        self.spread = nn.Conv2d(2 * pooled, channels, 1, bias=False)  # linear: its board is one cell
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Map hidden [B, channels, H, W] to the same shape."""
+        pooled = self.pooled(hidden).relu_()
+        shift = self.spread(torch.cat([self.mean(pooled), self.highest(pooled)], 1))
+        inner: Tensor = self.second(self.first(hidden).add_(shift).relu_())
+        return inner.add_(hidden).relu_()
+
+
 class ResidualNetwork(nn.Module):
     """Planes to policy logits and outcome logits through a residual tower.
 
@@ -64,7 +91,13 @@ class ResidualNetwork(nn.Module):
         planes, height, width = observation_shape
         cells = height * width
         self.stem = convolution(planes, config.channels, 3)
-        self.tower = nn.Sequential(*(ResidualBlock(config.channels) for _ in range(config.blocks)))
+        every = config.pooling_every
+        self.tower = nn.Sequential(
+            *(
+                (PoolingBlock if every and block % every == 0 else ResidualBlock)(config.channels)
+                for block in range(1, config.blocks + 1)
+            )
+        )
         self.policy_reduce = convolution(config.channels, config.policy_channels, 1)
         self.policy_out = nn.Linear(config.policy_channels * cells, num_actions)
         self.value_reduce = convolution(config.channels, config.value_channels, 1)

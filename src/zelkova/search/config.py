@@ -15,7 +15,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "target": ("policy", "acted"),
     "rescale": ("fixed", "tree", "node", "none"),
     "completion": ("mixed", "raw"),
-    "fpu": ("zero", "parent", "reduction", "mean_q", "loss"),
+    "fpu": ("zero", "parent", "reduction", "mean_q", "loss", "lowered"),
     "virtual_loss": ("loss", "visits"),
     "parent_count": ("one_plus", "sum"),
 }
@@ -29,6 +29,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "c_init": (0.0, 1e6),
     "c_base": (1.0, 1e12),
     "fpu_reduction": (0.0, 1e6),
+    "forced_playouts": (0.0, 1000.0),
     "dirichlet_fraction": (0.0, 1.0),
     "virtual_visits": (1, 1000),
     "rollout_share": (0.0, 1.0),
@@ -76,10 +77,12 @@ class SearchConfig:
     parent_count: Literal["one_plus", "sum"] = "one_plus"
     # puct: the parent's visits Np are 1 + S, its own evaluation counted, or S, the sum over its actions; with
     # S = 0 the latter leaves the first pick to the prior alone
-    fpu: Literal["zero", "parent", "reduction", "mean_q", "loss"] = (
-        "zero"  # puct: value of an unvisited action
-    )
-    fpu_reduction: float = 0.25  # puct: with fpu = reduction, unit of Q
+    fpu: Literal["zero", "parent", "reduction", "mean_q", "loss", "lowered"] = "zero"
+    # puct: value of an unvisited action; lowered: the node's less fpu_reduction, at least the lowest return
+    fpu_reduction: float = 0.25  # puct: with fpu = reduction or lowered, unit of Q
+    forced_playouts: float = 0.0
+    # puct, roots with noise: a visited action gets at least sqrt(this P(a) S) visits, which action_weights
+    # leave out again; KataGo 2; 0: off
     dirichlet_alpha: float | Literal["auto"] = (
         "auto"  # puct: root noise; auto: 10.83 / number of legal actions
     )
@@ -109,6 +112,11 @@ def check_together(config: SearchConfig) -> None:
                 f"search.{name} = {value!r} is for search.policy = 'gumbel', not {config.policy!r};"
                 f" next: leave it at {plain!r}"
             )
+    if config.policy != "puct" and config.forced_playouts > 0:
+        raise ConfigError(
+            f"search.forced_playouts = {config.forced_playouts!r} is for search.policy = 'puct', not"
+            f" {config.policy!r}; next: leave it at 0"
+        )
     rules = {config.policy, "" if config.policy == "puct" else config.interior}
     if rules & {"trpo", "mpo"} and config.c_init < LEAST_PENALTY:
         raise ConfigError(

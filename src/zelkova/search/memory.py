@@ -68,7 +68,7 @@ def new_forest(config: SearchConfig, sizes: Sizes, q_range: tuple[float, float])
     settings = np.zeros(1, tree.SETTINGS)
     for name in ("rescale", "completion", "fpu"):
         settings[name] = CHOICES[name].index(getattr(config, name))
-    same = "rescale_floor c_visit c_scale c_init fpu_reduction dirichlet_fraction max_depth"
+    same = "rescale_floor c_visit c_scale c_init fpu_reduction dirichlet_fraction max_depth forced_playouts"
     for name in (*same.split(), "rescale_illegal", "solve"):
         settings[name] = getattr(config, name)
     settings["root_rule"] = RULES[config.policy]

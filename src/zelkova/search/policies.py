@@ -147,8 +147,9 @@ class Puct(Policy):
     c_init: float = 1.25
     c_base: float = 19652.0
     parent_count: Literal["one_plus", "sum"] = "one_plus"
-    fpu: Literal["zero", "parent", "reduction", "mean_q", "loss"] = "zero"
+    fpu: Literal["zero", "parent", "reduction", "mean_q", "loss", "lowered"] = "zero"
     fpu_reduction: float = 0.25
+    forced_playouts: float = 0.0
     dirichlet_alpha: float | Literal["auto"] = "auto"
     dirichlet_fraction: float = 0.25
 

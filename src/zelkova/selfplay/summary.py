@@ -10,6 +10,13 @@ from zelkova.games.game import Position
 from zelkova.replay.episode import Episode
 
 
+def seat_wins(episodes: Sequence[Episode]) -> NDArray[np.int64]:
+    """Count the games that each seat won alone, int64[P]; episodes are of one game, one or more."""
+    returns = np.stack([episode.returns for episode in episodes])
+    best = returns == returns.max(axis=1, keepdims=True)
+    return np.asarray(best[best.sum(axis=1) == 1].sum(axis=0), np.int64)
+
+
 def describe_games(episodes: Sequence[Episode]) -> dict[str, float]:
     """Say how long games were and which seats won.
 
@@ -21,14 +28,11 @@ def describe_games(episodes: Sequence[Episode]) -> dict[str, float]:
     """
     if not episodes:
         return {}
-    returns = np.stack([episode.returns for episode in episodes])
-    best = returns == returns.max(axis=1, keepdims=True)
-    wins = best & (best.sum(axis=1, keepdims=True) == 1)
     figures = {"selfplay/game_length": float(np.mean([len(episode) for episode in episodes]))}
-    if returns.shape[1] > 1:
-        shares = wins.mean(axis=0).tolist()
-        figures |= {f"selfplay/win_share_seat{seat}": share for seat, share in enumerate(shares)}
-        figures["selfplay/draw_share"] = float(1.0 - wins.any(axis=1).mean())
+    shares = seat_wins(episodes) / len(episodes)
+    if len(shares) > 1:
+        figures |= {f"selfplay/win_share_seat{seat}": share for seat, share in enumerate(shares.tolist())}
+        figures["selfplay/draw_share"] = float(1.0 - shares.sum())
     return figures
 
 

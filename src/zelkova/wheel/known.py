@@ -14,6 +14,7 @@ from zelkova.agents.agent import Agent
 from zelkova.agents.load import describe
 from zelkova.config import RunConfig
 from zelkova.errors import CheckpointError
+from zelkova.evaluation.elo import seat_chi_square
 from zelkova.evaluation.players import SearchPlayer
 from zelkova.evaluation.rating import Gauntlet
 from zelkova.learning.chunks import Packing
@@ -26,7 +27,7 @@ from zelkova.replay.packing import pack_episodes, unpack_episodes
 from zelkova.replay.symmetry import Symmetries
 from zelkova.replay.targets import OutcomeSpec, make_targets
 from zelkova.selfplay.selfplay import SelfPlay
-from zelkova.selfplay.summary import describe_games, write_games
+from zelkova.selfplay.summary import describe_games, seat_wins, write_games
 from zelkova.wheel.wheel import Metrics, Wheel
 
 
@@ -113,7 +114,10 @@ class KnownWheel(Wheel):
 
     def describe_episodes(self, episodes: Sequence[Any]) -> Metrics:
         """Give how long games were and who won."""
-        return describe_games(episodes)
+        figures = describe_games(episodes)
+        if episodes and self.game.num_players > 1:
+            figures["selfplay/seat_chi_square"] = seat_chi_square(seat_wins(episodes))
+        return figures
 
     def write_samples(self, episodes: Sequence[Any]) -> str:
         """Write games as text."""

@@ -24,7 +24,7 @@ from zelkova.search.rules.gumbel import (
     standing_candidate,
 )
 from zelkova.search.rules.proven import best_proven, is_lost
-from zelkova.search.rules.puct import most_visited
+from zelkova.search.rules.puct import has_forced, most_visited, prune_visits
 from zelkova.search.rules.regularised import trpo_policy
 
 
@@ -90,8 +90,13 @@ def choose_action(t: Forest, b: int, out: Answer, total: int) -> int:
     elif rule == TRPO:
         trpo_policy(t, b, out.weights)
     else:
+        kept = np.float32(total)
         for i in range(edges):
-            out.weights[b, i] = np.float32(np.float32(out.visits[b, i]) / np.float32(total))
+            out.weights[b, i] = np.float32(out.visits[b, i])
+        if has_forced(t, b):
+            kept = prune_visits(t, b, out.weights)
+        for i in range(edges):
+            out.weights[b, i] = np.float32(out.weights[b, i] / kept)
     chosen = best_proven(t, b)
     if chosen < 0 and rule == GUMBEL and are_all_lost(t, b):
         return best_left_out(t, b)  # there is one, or else the root were proven

@@ -94,6 +94,7 @@ SETTINGS = np.dtype(  # SearchConfig as numbers
         ("fpu_reduction", np.float32),
         ("c_init", np.float32),
         ("dirichlet_fraction", np.float32),
+        ("forced_playouts", np.float32),
     ],
     align=True,
 )

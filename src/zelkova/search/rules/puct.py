@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from zelkova.search.kernels.native import ONE, ZERO, best_in_row, exp32, exp_sum, inlined
+from zelkova.search.kernels.native import F32, ONE, ZERO, best_in_row, exp32, exp_sum, inlined
 from zelkova.search.kernels.tree import DENSE, FIXED, NONE, PER_NODE, TREE, UNKNOWN, Forest
 from zelkova.search.rules.proven import is_lost
 from zelkova.search.rules.qtransforms import fixed_range, soft_range, tree_range
 
-FPU_ZERO, FPU_PARENT, FPU_REDUCTION, FPU_MEAN_Q, FPU_LOSS = 0, 1, 2, 3, 4
+FPU_ZERO, FPU_PARENT, FPU_REDUCTION, FPU_MEAN_Q, FPU_LOSS, FPU_LOWERED = 0, 1, 2, 3, 4, 5
 
 
 @inlined
@@ -84,6 +84,8 @@ def first_play_value(
             for k in range(int(record["num_kids"])):
                 mass = np.float32(mass + t.kids[b, start + k]["prior"])
             value = np.float32(value - s["fpu_reduction"] * np.float32(np.sqrt(mass)))
+        elif fpu == FPU_LOWERED:
+            value = max(np.float32(value - s["fpu_reduction"]), s["low"])
     return np.float32((value - offset) * factor)
 
 
@@ -116,6 +118,10 @@ def choose_puct(t: Forest, b: int, node: int, mean: np.float32) -> int:
     record = t.nodes[b, node]
     if record["best"] == UNKNOWN:
         prepare_puct(t, b, node)
+    if node == 0 and has_forced(t, b):
+        forced = forced_kid(t, b)
+        if forced >= 0:
+            return forced
     factor = t.explore[int(record["visits"]) - 1 + int(record["pending"])]
     offset, scale = puct_range(t, b, node)
     chosen = -1
@@ -137,6 +143,83 @@ def choose_puct(t: Forest, b: int, node: int, mean: np.float32) -> int:
             edge = int(kid["edge"])
             chosen = k
     return chosen
+
+
+@inlined
+def has_forced(t: Forest, b: int) -> bool:
+    """Say whether the root's visited actions are owed visits: it has noise, and the setting is on."""
+    return bool(t.settings[0]["forced_playouts"] > ZERO and t.nodes[b, 0]["is_ready"] == DENSE)
+
+
+@inlined
+def forced_visits(t: Forest, prior: np.float32, total: int) -> np.float32:
+    """Give the least visits of an action that was visited once.
+
+    Args:
+        t: its factor k is read.
+        prior: P(a), noise included.
+        total: S, visits of all the root's actions.
+    Returns:
+        sqrt(k P(a) S).
+    Source: KataGo (Wu 2019, arXiv 1902.10565), Section 3.2.
+    """
+    return np.float32(np.sqrt(np.float32(t.settings[0]["forced_playouts"] * prior) * np.float32(total)))
+
+
+@inlined
+def forced_kid(t: Forest, b: int) -> int:
+    """Find the root's kid of the lowest action that has fewer visits than are forced; -1: none."""
+    root = t.nodes[b, 0]
+    total = int(root["visits"]) - 1 + int(root["pending"])
+    first = int(root["kids"])
+    chosen = -1
+    for k in range(int(root["num_kids"])):
+        kid = t.kids[b, first + k]
+        visits = int(kid["visits"])
+        if visits == 0 or visits >= forced_visits(t, kid["prior"], total) or is_lost(t, b, 0, k):
+            continue
+        if chosen < 0 or kid["edge"] < t.kids[b, first + chosen]["edge"]:
+            chosen = k
+    return chosen
+
+
+@inlined
+def prune_visits(t: Forest, b: int, weights: F32) -> np.float32:
+    """Take back, from the visits that make the policy target, those that were forced and not earned.
+
+    Each action but the most visited one loses up to its forced visits while its score stays below that one's;
+    a single visit that is left is lost too.
+
+    Args:
+        t, b: the tree.
+        weights: [B, M] row b holds the visits of each edge; changed in place.
+    Returns:
+        The sum of the row.
+    Source: KataGo (Wu 2019, arXiv 1902.10565), Section 3.2, Policy Target Pruning.
+    """
+    root = t.nodes[b, 0]
+    first = int(root["kids"])
+    total = int(root["visits"]) - 1
+    factor = t.explore[total]
+    offset, scale = puct_range(t, b, 0)
+    top = most_visited(t, b)
+    best = t.kids[b, first + top]
+    bar = np.float32(
+        (best["q"] - offset) * scale + factor * best["prior"] / np.float32(1 + int(best["visits"]))
+    )
+    kept = 0
+    for k in range(int(root["num_kids"])):
+        kid = t.kids[b, first + k]
+        visits = int(kid["visits"])
+        if k != top:
+            least = max(visits - int(forced_visits(t, kid["prior"], total)), 0)
+            value = np.float32((kid["q"] - offset) * scale)
+            while visits > least and value + factor * kid["prior"] / np.float32(visits) < bar:
+                visits -= 1
+            visits = 0 if visits == 1 else visits
+        weights[b, int(kid["edge"])] = np.float32(visits)
+        kept += visits
+    return np.float32(kept)
 
 
 @inlined
