@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova import games
-from zelkova.agents.uct import UctSearch
+from zelkova.agents.reference.uct import UctSearch
 from zelkova.config import load_config
 from zelkova.errors import ConfigError, hint
 from zelkova.games import Game

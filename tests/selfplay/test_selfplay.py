@@ -10,6 +10,7 @@ from tests.agents.counting import FakeNetwork, Floats
 
 from zelkova import games
 from zelkova.agents.agent import Agent
+from zelkova.agents.rules_model import RulesModel
 from zelkova.errors import CheckpointError, ConfigError, GameError
 from zelkova.games import Game
 from zelkova.games.game import Position
@@ -216,7 +217,9 @@ def test_a_game_that_never_ends_is_named(tic_tac_toe: Game) -> None:
 
 def test_when_one_group_fails_the_others_leave_at_their_next_move(tic_tac_toe: Game) -> None:
     selfplay = start(tic_tac_toe, dataclasses.replace(LAYOUT, moves_per_round=10_000), slow=(0.0, 0.01))
-    engine = selfplay.groups[0].agent.model.engine
+    model = selfplay.groups[0].agent.model
+    assert isinstance(model, RulesModel)
+    engine = model.engine
     assert isinstance(engine, FakeNetwork)
     engine.fails = True
     with pytest.raises(RuntimeError, match="out of memory"):
