@@ -25,6 +25,8 @@ from zelkova.search.model import Evaluation
 
 Floats = NDArray[np.float32]
 
+PAST_KEY = np.uint64(0x9E3779B97F4A7C15)  # tells an older network's answers apart in the cache
+
 
 class Evaluator(Protocol):
     """What the model needs of an inference engine."""
@@ -81,6 +83,8 @@ class RulesModel(PositionModel):
             raise ConfigError(f"cache is {cache} positions; allowed: 0 or more")
         super().__init__(game, num_trees, num_nodes, num_leaves=num_leaves)
         self.engine = engine
+        self.past: Evaluator | None = None  # an older network, which answers for some of the trees
+        self.is_past = np.zeros(num_trees, np.bool_)  # [B] those
         rows, wide, players = num_trees * num_leaves, game.max_edges, game.num_players
         self._planes = np.zeros((rows, *game.observation_shape), np.float32)
         self._keys = np.zeros(rows, np.uint64)
@@ -107,6 +111,8 @@ class RulesModel(PositionModel):
         rows = len(target)
         if len(self._cache_keys) or self.game.has_chance:
             position_keys(self.game, self.states, target, self._keys)
+            if self.past is not None:
+                self._keys[:rows][self._by_past(rows)] ^= PAST_KEY
         listed = kernels.look_up(
             target, out.discount, out.count, self._keys, self._cache_keys, self._cache_status,
             self._cache_count, self._cache_logits, self._cache_value, self._cache_owner, out.prior_logits,
@@ -130,7 +136,7 @@ class RulesModel(PositionModel):
         native, planes = self.game.native, self._planes[: len(pending)]
         if not self.game.has_chance:
             kernels.observe_rows(native.observe, self.states, target, pending, planes)
-            logits, outcomes = self._evaluate_planes(planes)
+            logits, outcomes = self._evaluate_planes(planes, self._by_past(len(target))[pending])
             return logits, absolute_values(self.game, outcomes, to_play[pending])
         shown, rows = self._shown[: len(pending)], np.arange(len(pending))
         kernels.look_ahead(
@@ -138,20 +144,39 @@ class RulesModel(PositionModel):
             self._scratch, self._probs,
         )  # fmt: skip
         kernels.observe_rows(native.observe, shown, rows, rows, planes)
-        logits, outcomes = self._evaluate_planes(planes)
+        logits, outcomes = self._evaluate_planes(planes, self._by_past(len(target))[pending])
         seats = self.game.view_states(shown)["to_play"].astype(np.int32)
         values = absolute_values(self.game, outcomes, seats)
         kernels.read_endings(native.is_terminal, native.returns, shown, values)
         return logits, values
 
-    def _evaluate_planes(self, planes: Floats) -> tuple[Floats, Floats]:
+    def _by_past(self, rows: int) -> NDArray[np.bool_]:
+        """Say of which rows of a step (or of the roots) an older network is the judge."""
+        return np.repeat(self.is_past, rows // self.num_trees) & (self.past is not None)
+
+    def _evaluate_planes(self, planes: Floats, by_past: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Run the network; where it fails, nothing in the cache waits for its answer any more."""
         start = time.perf_counter()
         try:
-            answer = self.engine.evaluate(planes)
+            if self.past is None or not by_past.any():
+                answer = self.engine.evaluate(planes)
+            else:
+                answer = self._evaluate_by_two(planes, by_past, self.past)
         except BaseException:
             self.forget()
             raise
         if self.busy is not None:
             self.busy.append((start, time.perf_counter()))
         return answer
+
+    def _evaluate_by_two(
+        self, planes: Floats, by_past: NDArray[np.bool_], past: Evaluator
+    ) -> tuple[Floats, Floats]:
+        """Let each network answer its own rows."""
+        size, players = len(planes), self.game.num_players
+        logits = np.zeros((size, self.game.num_actions), np.float32)
+        outcomes = np.zeros((size, players + 1), np.float32)
+        for engine, rows in ((self.engine, ~by_past), (past, by_past)):
+            if rows.any():
+                logits[rows], outcomes[rows] = engine.evaluate(np.ascontiguousarray(planes[rows]))
+        return logits, outcomes

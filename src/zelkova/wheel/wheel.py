@@ -102,6 +102,14 @@ class Wheel(ABC):
     def rate(self) -> Metrics:
         """Measure the newest weights; draws nothing from the run's streams."""
 
+    def begin_round(self) -> None:
+        """Make ready for a round, while nothing plays and nothing learns."""
+        return None
+
+    def judge_unseen(self, episodes: Sequence[Any]) -> Metrics:
+        """Give figures of episodes that the network has not learnt from yet."""
+        return {}
+
     def extra_arrays(self) -> dict[str, NDArray[Any]]:
         """Give what a kind of wheel keeps beside weights, self-play and episodes."""
         return {}
@@ -127,6 +135,7 @@ class Wheel(ABC):
             ZelkovaError: a game breaks its promises, or learning diverged. Whatever is raised, the threads
                 leave within a move and an optimiser step, and the wheel is of no more use.
         """
+        self.begin_round()
         asked, evaluated = self.selfplay.counts()
         seconds, busy = self.selfplay.seconds, self.selfplay.busy_seconds
         learning = self._pool.submit(self._learn)
@@ -137,6 +146,7 @@ class Wheel(ABC):
             self.is_abandoned = True
             self.selfplay.abandon()
             raise
+        unseen = self.judge_unseen(episodes)
         for episode in episodes:
             self.buffer.add(episode)
         self.games += len(episodes)
@@ -158,6 +168,7 @@ class Wheel(ABC):
             "replay/positions": float(len(self.buffer)),
             **self.describe_episodes(episodes),
             **learned,
+            **unseen,
         }
         return metrics, episodes
 
