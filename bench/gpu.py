@@ -31,6 +31,7 @@ from zelkova.networks.speed import SpeedConfig, count_flops, random_network, run
 from zelkova.replay.targets import OutcomeSpec
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
+from zelkova.selfplay.searchers import make_searchers
 from zelkova.selfplay.selfplay import SelfPlay
 
 GAMES = ("connect_four", "othello")
@@ -181,7 +182,8 @@ def play_one(plan: Plan, game: Game, channels: int, blocks: int) -> Iterator[Rec
     layout = SelfPlayConfig(
         games=batch * groups, groups=groups, moves_per_round=1 if plan.is_tiny else 5, cache_positions=0
     )
-    play = SelfPlay(game, list(engines), SearchConfig(num_simulations=simulations), layout, seed=0)
+    searchers = make_searchers(game, list(engines), SearchConfig(num_simulations=simulations), layout)
+    play = SelfPlay(game, searchers, layout, seed=0)
     try:
         play.play_round()
         before = (play.seconds, play.busy_seconds, play.moves, play.counts()[1])

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova import games
-from zelkova.agents.uct import UctSearch
+from zelkova.agents.reference.uct import UctSearch
 from zelkova.config import load_config
 from zelkova.errors import ConfigError, hint
 from zelkova.games import Game
@@ -31,6 +31,7 @@ from zelkova.networks.inference import make_engine
 from zelkova.networks.speed import SpeedConfig, measure_engines, random_network, run_side_by_side
 from zelkova.search import speed
 from zelkova.search.models.table_model import random_tables
+from zelkova.selfplay.searchers import make_searchers
 from zelkova.selfplay.selfplay import SelfPlay
 
 Params = dict[str, Any]
@@ -326,7 +327,8 @@ def play_with(config: BenchConfig, channels: int, blocks: int) -> Iterator[Figur
         "groups": run.selfplay.groups, "simulations": run.search.num_simulations,
     }  # fmt: skip
     planes = (np.random.default_rng(0).random((batch, *game.observation_shape)) < 0.4).astype(np.float32)
-    play = SelfPlay(game, list(engines), run.search, run.selfplay, seed=0)
+    searchers = make_searchers(game, list(engines), run.search, run.selfplay)
+    play = SelfPlay(game, searchers, run.selfplay, seed=0)
     rounds: list[
         tuple[float, float, int, int, float]
     ] = []  # seconds, busy, positions, evaluations; engines alone

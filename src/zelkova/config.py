@@ -24,6 +24,7 @@ from zelkova.replay.config import ReplayConfig, UnrollConfig
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.reanalyse_config import ReanalyseConfig
+from zelkova.selfplay.teacher_config import TeacherConfig
 
 T = TypeVar("T")
 
@@ -78,6 +79,7 @@ class RunConfig:
     search: SearchConfig = field(default_factory=SearchConfig)
     planning: PlanningConfig = field(default_factory=PlanningConfig)  # of a learned model's search
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
+    teacher: TeacherConfig = field(default_factory=TeacherConfig)  # who plays the first games
     replay: ReplayConfig = field(default_factory=ReplayConfig)
     unroll: UnrollConfig = field(default_factory=UnrollConfig)  # targets of a learned model
     reanalyse: ReanalyseConfig = field(default_factory=ReanalyseConfig)
@@ -104,6 +106,11 @@ class RunConfig:
             raise ConfigError(
                 "a fixed data set (--offline, replay.offline_steps) trains learned models, and model = rules;"
                 " next: a preset of a learned model, such as muzero-cartpole"
+            )
+        if self.model == "learned" and self.teacher.player:
+            raise ConfigError(
+                f"teacher.player is `{self.teacher.player}` and model = learned; a teacher knows the rules;"
+                " next: model = rules, or no teacher"
             )
         if self.model == "rules" and self.env.id:
             raise ConfigError(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from zelkova import games
 from zelkova.agents.agent import Agent
+from zelkova.agents.reference.uct import UctSearch
 from zelkova.agents.rules_model import RulesModel
-from zelkova.agents.uct import UctSearch
 from zelkova.errors import GameError, SearchError
 from zelkova.search.config import SearchConfig
 

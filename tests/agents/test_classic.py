@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zelkova import games
-from zelkova.agents.classic import ClassicAgent, MinimaxAgent, is_classic, make_classic
+from zelkova.agents.reference.classic import ClassicAgent, MinimaxAgent, is_classic, make_classic
 from zelkova.errors import ConfigError, GameError
 from zelkova.evaluation.config import MatchConfig
 from zelkova.evaluation.exhaustive import walk_replies

@@ -8,8 +8,8 @@ import pytest
 from tests.agents.test_planner import planner
 
 from zelkova import games
-from zelkova.agents.classic import ClassicAgent, MinimaxAgent
 from zelkova.agents.planner import PlannerConfig
+from zelkova.agents.reference.classic import ClassicAgent, MinimaxAgent
 from zelkova.errors import ConfigError, GameError, IllegalActionError
 from zelkova.search.classic import ClassicConfig
 

@@ -11,6 +11,7 @@ from tests.agents.counting import FakeNetwork
 from zelkova import games
 from zelkova.agents.agent import Agent
 from zelkova.agents.planner import Answer, Planner, PlannerConfig
+from zelkova.agents.rules_model import RulesModel
 from zelkova.errors import ConfigError, IllegalActionError, NotationError, SearchError, ShapeError
 from zelkova.games import Game
 from zelkova.games.game import Position
@@ -235,7 +236,9 @@ def test_stop_from_within() -> None:
 
 def test_a_network_that_fails() -> None:
     thinking = planner(num_leaves=4)
-    network = thinking.model.engine
+    model = thinking.model
+    assert isinstance(model, RulesModel)
+    network = model.engine
     assert isinstance(network, FakeNetwork)
     thinking.think(20)
     network.fails = True

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from zelkova import games
-from zelkova.agents.uct import UctSearch
-from zelkova.agents.uct_tree import new_tree, tree_bytes
+from zelkova.agents.reference.uct import UctSearch
+from zelkova.agents.reference.uct_tree import new_tree, tree_bytes
 from zelkova.errors import ConfigError, GameError, ShapeError
 from zelkova.games.playout import random_below
 

@@ -8,6 +8,7 @@ from zelkova.agents.agent import Agent
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.group import Group
+from zelkova.selfplay.searchers import Searchers
 from zelkova.selfplay.summary import write_games
 
 
@@ -22,7 +23,7 @@ def new_group(seed: int) -> Group:
     game = games.load("2048", {"size": 2})
     agent = Agent(game, Even(), SearchConfig("gumbel", 4), batch=4, cache=64)
     config = SelfPlayConfig(games=4, groups=1, moves_per_round=10, random_opening=0.5, random_opening_moves=4)
-    return Group(game, agent, config, np.random.SeedSequence(seed), 0)
+    return Group(game, Searchers(agent), config, np.random.SeedSequence(seed), 0)
 
 
 def test_games_end_and_hold_only_positions_where_a_player_moves() -> None:
@@ -43,7 +44,7 @@ def test_a_group_that_was_saved_goes_on_with_the_same_dice() -> None:
     group, twin = new_group(2), new_group(3)
     group.play(7)
     twin.set_state(*group.state())
-    group.agent.model.forget()
+    group.searchers.full.model.forget()
     first, second = group.play(20), twin.play(20)
     assert [episode.seed for episode in first] == [episode.seed for episode in second]
     assert all(np.array_equal(a.states, b.states) for a, b in zip(first, second, strict=True))

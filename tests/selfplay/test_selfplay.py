@@ -10,6 +10,7 @@ from tests.agents.counting import FakeNetwork, Floats
 
 from zelkova import games
 from zelkova.agents.agent import Agent
+from zelkova.agents.rules_model import RulesModel
 from zelkova.errors import CheckpointError, ConfigError, GameError
 from zelkova.games import Game
 from zelkova.games.game import Position
@@ -18,6 +19,7 @@ from zelkova.search.config import SearchConfig
 from zelkova.search.model import SearchResult
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.group import Group
+from zelkova.selfplay.searchers import Searchers, make_searchers
 from zelkova.selfplay.selfplay import SelfPlay, union_seconds
 from zelkova.selfplay.summary import describe_games, seat_wins, write_games
 
@@ -43,7 +45,9 @@ def start(
     game: Game, layout: SelfPlayConfig = LAYOUT, seed: int = 0, slow: tuple[float, ...] = ()
 ) -> SelfPlay:
     seconds = slow or (0.0,) * layout.groups
-    return SelfPlay(game, [Slow(game, s) for s in seconds], SEARCH, layout, seed)
+    return SelfPlay(
+        game, make_searchers(game, [Slow(game, s) for s in seconds], SEARCH, layout), layout, seed
+    )
 
 
 def play(selfplay: SelfPlay, rounds: int) -> list[list[Episode]]:
@@ -169,7 +173,7 @@ def choose(tic_tac_toe: Game, temperature: float, age: int) -> np.ndarray[Any, n
     rows = 4000
     config = dataclasses.replace(LAYOUT, games=2, groups=1, exploration_moves=3, temperature=temperature)
     agent = Agent(tic_tac_toe, FakeNetwork(tic_tac_toe), SEARCH, batch=2)
-    group = Group(tic_tac_toe, agent, config, np.random.SeedSequence(4), 0)
+    group = Group(tic_tac_toe, Searchers(agent), config, np.random.SeedSequence(4), 0)
     chosen = group._choose(result(rows, [6, 0, 2], 12), np.full(rows, age))
     return np.bincount(chosen - 10, minlength=3) / rows
 
@@ -202,8 +206,10 @@ def test_the_past_is_let_go(tic_tac_toe: Game) -> None:
         selfplay.play_round()
         for group in selfplay.groups:
             assert len(group.past) <= 9
-            assert group.agent.model.busy is not None
-            assert len(group.agent.model.busy) <= LAYOUT.moves_per_round * (SEARCH.num_simulations + 1)
+            assert group.searchers.full.model.busy is not None
+            assert len(group.searchers.full.model.busy) <= LAYOUT.moves_per_round * (
+                SEARCH.num_simulations + 1
+            )
     selfplay.close()
 
 
@@ -216,7 +222,9 @@ def test_a_game_that_never_ends_is_named(tic_tac_toe: Game) -> None:
 
 def test_when_one_group_fails_the_others_leave_at_their_next_move(tic_tac_toe: Game) -> None:
     selfplay = start(tic_tac_toe, dataclasses.replace(LAYOUT, moves_per_round=10_000), slow=(0.0, 0.01))
-    engine = selfplay.groups[0].agent.model.engine
+    model = selfplay.groups[0].searchers.full.model
+    assert isinstance(model, RulesModel)
+    engine = model.engine
     assert isinstance(engine, FakeNetwork)
     engine.fails = True
     with pytest.raises(RuntimeError, match="out of memory"):

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.agents.own_model import make_model
 from zelkova.agents.rollouts import with_rollouts
-from zelkova.agents.rules_model import Evaluator, RulesModel
+from zelkova.agents.rules_model import Evaluator
 from zelkova.errors import ShapeError, require_memory
 from zelkova.games import Game
 from zelkova.search.batch import BatchSearch, run
@@ -23,7 +24,7 @@ class Agent:
     def __init__(
         self,
         game: Game,
-        engine: Evaluator,
+        engine: Evaluator | None,
         config: SearchConfig,
         *,
         batch: int,
@@ -34,13 +35,14 @@ class Agent:
 
         Args:
             game: the rules.
-            engine: the network.
+            engine: the network; None: the game's own evaluate and weigh.
             config: how to search.
             batch: B, trees at a time.
             cache: positions in the evaluation cache, 0 for none.
             num_leaves: of one tree evaluated at a time; the engine's batch holds batch * num_leaves rows.
         Raises:
             ConfigError: the trees are more than the machine can hold.
+            GameError: there is no engine, and the game has no opinion of its own.
         """
         node = NODE_BYTES + 8 * game.words + 8 * game.max_edges + 16 * game.num_players
         require_memory(
@@ -48,8 +50,8 @@ class Agent:
             f"a search of {batch} trees with {config.num_simulations} simulations and a cache of {cache}",
         )
         self.game, self.config, self.batch = game, config, batch
-        self.model = RulesModel(
-            game, engine, batch, config.num_simulations + 1, num_leaves=num_leaves, cache=cache
+        self.model = make_model(
+            game, engine, batch, config.num_simulations + 1, leaves=num_leaves, cache=cache
         )
         self._asked = with_rollouts(self.model, config)
         self.search = BatchSearch(

@@ -136,6 +136,37 @@ def observe_rows(observe: Any, states: Any, target: Any, pending: Any, planes: A
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def judge_rows(
+    evaluate: Any, weigh: Any, states: Any, target: Any, discount: Any, count: Any, actions: Any,
+    prior_logits: Any, value: Any,
+) -> None:  # fmt: skip
+    """Let the game itself say what new positions are worth and how likely their actions are good.
+
+    Args:
+        evaluate: the game's rule. weigh: the game's rule, or None: all actions alike.
+        states, target, discount, count, actions: as play_rows wrote them; endings get value 0.
+        prior_logits: float32[R, M], written: logarithms of the weights.
+        value: float32[R, P], written.
+    """
+    base = np.intp(states.ctypes.data)
+    stride = states.shape[1] * 8
+    for row in range(len(target)):
+        if target[row] < 0:
+            continue
+        value[row, :] = 0.0
+        if discount[row] == 0.0:
+            continue
+        address = base + target[row] * stride
+        evaluate(address, value[row])
+        moves = count[row]
+        prior_logits[row, :moves] = 1.0
+        if weigh is not None:
+            weigh(address, actions[row, :moves], prior_logits[row, :moves])
+        for k in range(moves):
+            prior_logits[row, k] = np.log(prior_logits[row, k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def look_ahead(
     step: Any, chance: Any, states: Any, target: Any, pending: Any, keys: Any, shown: Any, counter: Any,
     actions: Any, probs: Any,

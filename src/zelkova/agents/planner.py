@@ -20,8 +20,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from zelkova.agents.own_model import make_model
+from zelkova.agents.position_model import PositionModel
 from zelkova.agents.rollouts import with_rollouts
-from zelkova.agents.rules_model import Evaluator, RulesModel
+from zelkova.agents.rules_model import Evaluator
 from zelkova.errors import ConfigError, SearchError, ShapeError, require_memory
 from zelkova.games import Game
 from zelkova.games.game import Position
@@ -95,7 +97,7 @@ class Planner:
     def __init__(
         self,
         game: Game,
-        engine: Evaluator,
+        engine: Evaluator | None,
         config: SearchConfig,
         options: PlannerConfig | None = None,
         rng: np.random.Generator | None = None,
@@ -104,7 +106,8 @@ class Planner:
 
         Args:
             game: the rules.
-            engine: the network; its batch holds options.num_leaves rows.
+            engine: the network; its batch holds options.num_leaves rows. None: the game's own evaluate and
+                weigh.
             config: how to search; num_simulations is the budget where none is told.
             options: how to think.
             rng: draws root noise, anew for every root; None searches without.
@@ -131,7 +134,7 @@ class Planner:
             f"a planner with room for {room} simulations and a cache of {cache}",
         )
         leaves = self.options.num_leaves
-        self._model = RulesModel(game, engine, 1, room + 1, num_leaves=leaves, cache=cache)
+        self._model = make_model(game, engine, 1, room + 1, leaves=leaves, cache=cache)
         self._asked = with_rollouts(self._model, config)
         self._search = BatchSearch(
             dataclasses.replace(config, num_simulations=room),
@@ -161,7 +164,7 @@ class Planner:
         return self._search
 
     @property
-    def model(self) -> RulesModel:
+    def model(self) -> PositionModel:
         """What answers for the tree's positions; its `states` are those of the tree's nodes."""
         return self._model
 

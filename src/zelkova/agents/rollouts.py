@@ -12,14 +12,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from zelkova.agents.rules_model import RulesModel
+from zelkova.agents.position_model import PositionModel
 from zelkova.errors import GameError
 from zelkova.games.playout import next_random, playout
 from zelkova.search.config import SearchConfig
 from zelkova.search.model import Evaluation
 
 
-def with_rollouts(model: RulesModel, config: SearchConfig) -> "RulesModel | RolloutModel":
+def with_rollouts(model: PositionModel, config: SearchConfig) -> "PositionModel | RolloutModel":
     """Give the model that a search of these settings asks: itself, where they want no rollouts.
 
     Args:
@@ -32,10 +32,10 @@ def with_rollouts(model: RulesModel, config: SearchConfig) -> "RulesModel | Roll
 
 
 class RolloutModel:
-    """A `RulesModel` whose values are mixed with rollouts and whose priors are softened."""
+    """A `PositionModel` whose values are mixed with rollouts and whose priors are softened."""
 
-    def __init__(self, model: RulesModel, share: float, softening: float) -> None:
-        """Wrap a model; its cache keeps the network's own answers.
+    def __init__(self, model: PositionModel, share: float, softening: float) -> None:
+        """Wrap a model; a cache of its keeps the network's own answers.
 
         Args:
             model: places the positions and asks the network.
@@ -47,7 +47,7 @@ class RolloutModel:
         self._outcome = np.zeros(model.game.num_players, np.float32)
 
     def root(self) -> Evaluation:
-        """Evaluate the positions at the roots, as `RulesModel.root`.
+        """Evaluate the positions at the roots, as `PositionModel.root`.
 
         Raises:
             GameError: a rollout does not end.
@@ -57,7 +57,7 @@ class RolloutModel:
     def step(
         self, parent: NDArray[np.int32], action: NDArray[np.int32], node: NDArray[np.int32]
     ) -> Evaluation:
-        """Play and evaluate, as `RulesModel.step`.
+        """Play and evaluate, as `PositionModel.step`.
 
         Raises:
             GameError: a rollout does not end.

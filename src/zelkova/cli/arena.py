@@ -26,7 +26,8 @@ BATCH = 64  # positions that one agent searches side by side
 
 
 PLAYERS = (
-    "Runs, checkpoints, `random`, `uct:N`, `maxn:DEPTH`, `paranoid:DEPTH`, `alphabeta:DEPTH` or `minimax`."
+    "Runs, checkpoints, `random`, `uct:N`, `scaffold:N`, `greedy`, `maxn:DEPTH`, `paranoid:DEPTH`,"
+    " `alphabeta:DEPTH` or `minimax`."
 )
 
 

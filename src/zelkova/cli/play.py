@@ -31,7 +31,7 @@ Target = Annotated[
 AgentName = Annotated[
     str | None,
     typer.Option(
-        metavar="RUN|uct:N|paranoid:DEPTH|maxn:DEPTH|alphabeta:DEPTH|minimax|random",
+        metavar="RUN|uct:N|scaffold:N|greedy|paranoid:DEPTH|maxn:DEPTH|alphabeta:DEPTH|minimax|random",
         help="Who plays the other seats; by default the run, or uct:1000.",
     ),
 ]
@@ -182,15 +182,20 @@ def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thin
     Raises:
         ConfigError: there is nobody of that name.
     """
-    from zelkova.agents.classic import is_classic, make_classic
+    from zelkova.agents.planner import Planner
+    from zelkova.agents.reference.classic import is_classic, make_classic
+    from zelkova.agents.reference.scaffold import read_scaffold
     from zelkova.evaluation.config import REFERENCES, UCT
-    from zelkova.play.thinking import ClassicThinker, LateThinker, RandomThinker, UctThinker
+    from zelkova.play.thinking import AgentThinker, ClassicThinker, LateThinker, RandomThinker, UctThinker
 
     if name == "random":
         return RandomThinker()
     match = UCT.fullmatch(name)
     if match:
         return UctThinker(game, int(match[1]))
+    scaffold = read_scaffold(name)
+    if scaffold is not None:
+        return AgentThinker(Planner(game, None, scaffold), name)
     if is_classic(name):
         return ClassicThinker(make_classic(name, game), name)
     if name.startswith("uct") and not Path(name).exists():

@@ -12,7 +12,9 @@ MOST_SIMULATIONS = 100_000_000
 UCT = re.compile(r"uct:([1-9][0-9]{0,6}|10000000)")
 """How the reference opponent is named, with its simulations a move."""
 
-REFERENCES = ("random", "uct:1000", "paranoid:6", "maxn:4", "alphabeta:6", "minimax")
+REFERENCES = (
+    "random", "uct:1000", "scaffold:100", "greedy", "paranoid:6", "maxn:4", "alphabeta:6", "minimax",
+)  # fmt: skip
 """Players that need no training, as examples of their names."""
 
 

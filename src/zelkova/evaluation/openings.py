@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from zelkova.agents.uct import UctSearch
+from zelkova.agents.reference.uct import UctSearch
 from zelkova.errors import ConfigError
 from zelkova.games.game import Game
 from zelkova.games.playout import random_below, roll

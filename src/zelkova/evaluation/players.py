@@ -12,12 +12,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from zelkova.agents.classic import ClassicAgent, MinimaxAgent, is_classic, make_classic
-from zelkova.agents.uct import UctSearch
+from zelkova.agents.agent import Agent
+from zelkova.agents.reference.classic import ClassicAgent, MinimaxAgent, is_classic, make_classic
+from zelkova.agents.reference.scaffold import read_scaffold
+from zelkova.agents.reference.uct import UctSearch
 from zelkova.errors import ConfigError, hint
 from zelkova.evaluation.config import REFERENCES, UCT
 from zelkova.games.game import Game
 from zelkova.games.playout import random_below
+
+TREES = 64  # of the scaffold, searched together
 
 
 class Player(Protocol):
@@ -145,8 +149,8 @@ class SearchPlayer:
 
 
 def is_reference(text: str) -> bool:
-    """Say whether a text names a player without a network: `random`, `uct:N` or a classic search."""
-    return text == "random" or text.startswith("uct:") or is_classic(text)
+    """Say whether a text names a player without a network."""
+    return text == "random" or text.startswith(("uct:", "scaffold:")) or is_classic(text)
 
 
 def make_player(
@@ -155,18 +159,23 @@ def make_player(
     """Make the player that a text names.
 
     Args:
-        text: `random`, `uct:N`, a classic search (see make_classic), a run's folder or a checkpoint's path.
+        text: `random`, `uct:N`, `scaffold:N`, a classic search (see make_classic), a run's folder or a
+            checkpoint's path.
         game: whose positions it plays.
         threads: that uct and the classic searches split a batch over.
         load_agent: reads a run's folder or a checkpoint; without it those are unknown.
     Raises:
         ConfigError: the text names no player.
+        GameError: the game lacks what the player asks of it.
         CheckpointError: the run can't be read.
     """
     if text == "random":
         return RandomPlayer(game)
     if is_classic(text):
         return ClassicPlayer(make_classic(text, game, threads=threads), text)
+    scaffold = read_scaffold(text)
+    if scaffold is not None:
+        return SearchPlayer(Agent(game, None, scaffold, batch=TREES), text)
     if is_reference(text):
         match = UCT.fullmatch(text)
         if match is None:

@@ -14,7 +14,8 @@ import numpy as np
 
 from zelkova.errors import GameError
 from zelkova.games import check_code, check_forms
-from zelkova.games.check_play import BrokenPromiseError, Checker, Played, Visit, place_of
+from zelkova.games.check_parts import BrokenPromiseError, Played, Visit
+from zelkova.games.check_play import Checker, place_of
 from zelkova.games.game import Game
 from zelkova.games.native import RuleCompileError
 from zelkova.games.plain import PlainRules
@@ -239,4 +240,6 @@ def _different_answer(one: Visit, other: Visit) -> str | None:
         return "returns"
     if one.worth is not None and not np.allclose(one.worth, other.worth, rtol=1e-5, atol=1e-6):  # type: ignore[arg-type]
         return "evaluate"
+    if one.weights is not None and not np.allclose(one.weights, other.weights, rtol=1e-5):  # type: ignore[arg-type]
+        return "weigh"
     return "position_hash" if one.key != other.key else None

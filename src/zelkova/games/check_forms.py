@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import NotationError
-from zelkova.games.check_play import BrokenPromiseError, Checker, Played, Visit, line_of
+from zelkova.games.check_parts import BrokenPromiseError, Played, Visit
+from zelkova.games.check_play import Checker, line_of
 from zelkova.games.game import Game
 
 _MOST_MOVES = 60  # legal moves whose text is read back at one position

@@ -5,14 +5,22 @@ with a line) and of the compiled ones. The first broken promise ends the play: w
 would only echo it.
 """
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.games import plain
+from zelkova.games.check_parts import (
+    BrokenPromiseError,
+    Guarded,
+    Played,
+    Rules,
+    Visit,
+    fields_of,
+    same_fields,
+)
 from zelkova.games.game import Game
 from zelkova.games.plain import CallTooLongError
 
@@ -21,87 +29,6 @@ _UNWRITTEN = -123_456_789
 _SUM_SLACK = 1e-4  # probabilities in float32 sum to 1 within this
 _OWN_FILES = (__file__, __file__.replace("check_play", "check_forms"), plain.__file__)
 _TRIES = 4  # legal actions tried at each position besides the one that is played
-
-
-class Rules(Protocol):
-    """Rules as single calls: PlainRules or CompiledRules."""
-
-    def init(self, state: NDArray[np.uint64], seed: int) -> None: ...  # noqa: D102
-    def legal_actions(self, state: NDArray[np.uint64], out: NDArray[np.int32]) -> Any: ...  # noqa: D102
-    def step(self, state: NDArray[np.uint64], action: int) -> None: ...  # noqa: D102
-    def is_terminal(self, state: NDArray[np.uint64]) -> Any: ...  # noqa: D102
-    def returns(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
-    def observe(self, state: NDArray[np.uint64], planes: NDArray[np.float32]) -> None: ...  # noqa: D102
-    def position_hash(self, state: NDArray[np.uint64]) -> int: ...  # noqa: D102
-    def evaluate(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
-    def chance(  # noqa: D102
-        self, state: NDArray[np.uint64], actions: NDArray[np.int32], probs: NDArray[np.float32]
-    ) -> Any: ...
-
-
-class BrokenPromiseError(Exception):
-    """A rule broke the contract; carries where and what."""
-
-    def __init__(self, function: str, promise: str, line: int | None = None, file: str | None = None) -> None:
-        """Say which function broke which promise; line and file where an exception told them."""
-        super().__init__(promise)
-        self.function, self.promise, self.line, self.file = function, promise, line, file
-
-
-@dataclasses.dataclass
-class Visit:
-    """What the rules said of one position."""
-
-    record: dict[str, Any]  # a copy of every field of the state
-    state: NDArray[np.uint64]  # [1, words]
-    to_play: int  # the mover, 0..P-1; -1 where nature moves
-    legal: NDArray[np.int32]  # [n], ascending; outcomes where nature moves
-    terminal: bool  # is the game over
-    planes: NDArray[np.float32]  # [C, H, W]
-    returns: NDArray[np.float32] | None  # [P] at an ending
-    key: int | None  # position_hash, where the game has one
-    worth: NDArray[np.float32] | None  # [P] evaluate short of endings, where the game has one
-    probs: NDArray[np.float32]  # [n] of the outcomes; empty where a player moves
-
-
-@dataclasses.dataclass
-class Played:
-    """One game played from a seed."""
-
-    seed: int  # given to init
-    actions: list[int]  # played, one fewer than visits where the game ended
-    visits: list[Visit]  # one a position
-
-
-class Guarded:
-    """A row of state between two rows that nobody may touch."""
-
-    def __init__(self, game: Game, fill: int) -> None:
-        """Make the rows; `fill` is written into the neighbours."""
-        self._game = game
-        self._rows = game.new_states(3)
-        self._rows[0] = self._rows[2] = fill
-        self._fill = np.uint64(fill)
-        self.state = self._rows[1:2]
-
-    def check(self, function: str) -> None:
-        """Refuse a write outside the row."""
-        if (self._rows[0] != self._fill).any() or (self._rows[2] != self._fill).any():
-            raise BrokenPromiseError(function, "writes outside its own state, into a neighbour's")
-
-
-def fields_of(game: Game, state: NDArray[np.uint64]) -> dict[str, Any]:
-    """Copy every field of a state row; padding bytes do not count."""
-    record = game.view_states(state)[0]
-    return {name: np.array(record[name]) for name in game.state_dtype.names or ()}
-
-
-def same_fields(one: dict[str, Any], other: dict[str, Any]) -> str | None:
-    """Name the first field that differs, or None."""
-    for name, value in one.items():
-        if not np.array_equal(value, other[name]):
-            return name
-    return None
 
 
 class Checker:
@@ -173,6 +100,9 @@ class Checker:
         worth = None
         if "evaluate" in game.functions and not terminal:
             worth = self._values(row, "evaluate")
+        weights = None
+        if "weigh" in game.functions and to_play >= 0 and not terminal:
+            weights = self._weights(row, legal)
         key = None
         if "position_hash" in game.functions:
             key = self.call("position_hash", row.state)
@@ -184,7 +114,9 @@ class Checker:
             raise BrokenPromiseError(
                 self._changing(state), f"changes state[{name!r}]; allowed: only init and step write the state"
             )
-        return Visit(before, state.copy(), to_play, legal, bool(terminal), planes, returns, key, worth, probs)
+        return Visit(
+            before, state.copy(), to_play, legal, bool(terminal), planes, returns, key, worth, weights, probs
+        )
 
     def step(self, state: NDArray[np.uint64], action: int) -> NDArray[np.uint64]:
         """Play an action twice, beside different neighbours; refuse two answers. Gives the new state."""
@@ -330,6 +262,24 @@ class Checker:
             raise BrokenPromiseError("returns", f"gives {given}, a draw; HAS_DRAWS is False")
         return values
 
+    def _weights(self, row: Guarded, legal: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Ask `weigh` about the legal actions, and check that all it gives are numbers above 0."""
+        buffer = np.full(len(legal) + 2 * _GUARD, np.nan, np.float32)
+        actions = legal.copy()
+        self.call("weigh", row.state, actions, buffer[_GUARD:-_GUARD])
+        if not np.isnan(np.r_[buffer[:_GUARD], buffer[-_GUARD:]]).all():
+            raise BrokenPromiseError("weigh", f"writes outside out[{len(legal)}], a weight an action")
+        if not np.array_equal(actions, legal):
+            raise BrokenPromiseError("weigh", "changes actions; allowed: to write out alone")
+        weights = buffer[_GUARD:-_GUARD].copy()
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0.0)))
+        if len(bad):
+            raise BrokenPromiseError(
+                "weigh",
+                f"gives action {legal[bad[0]]} the weight {weights[bad[0]]:g}; allowed: above 0, finite",
+            )
+        return weights
+
     def _changing(self, state: NDArray[np.uint64]) -> str:
         """Find which of the asking functions changes the state."""
         game, before = self.game, fields_of(self.game, state)
@@ -342,6 +292,9 @@ class Checker:
         asked += [] if is_chance else [("legal_actions", (out,))]
         asked += [("observe", (planes,)), ("returns", (returns,))]
         asked += [("evaluate", (returns,))] if "evaluate" in game.functions else []
+        if "weigh" in game.functions and not is_chance:
+            legal = out[: int(self.call("legal_actions", state.copy(), out))]
+            asked.append(("weigh", (legal, np.zeros(len(legal), np.float32))))
         for function, rest in asked:
             row = state.copy()
             self.call(function, row, *rest)

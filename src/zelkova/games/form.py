@@ -30,9 +30,11 @@ CONTRACT: dict[str, tuple[str, ...]] = {
 OPTIONAL: dict[str, tuple[str, ...]] = {
     "position_hash": ("state",),
     "evaluate": ("state", "out"),
+    "weigh": ("state", "actions", "out"),
     "chance": ("state", "actions", "probs"),
 }
-"""The functions that a game may have: what positions share a key, what one is worth, how nature moves."""
+"""The functions that a game may have: what positions share a key, what one is worth, which of its
+actions to look at first, how nature moves."""
 
 CONSTANTS = ("STATE", "NUM_PLAYERS", "NUM_ACTIONS", "OBSERVATION_SHAPE", "RETURN_RANGE", "VIEW")
 

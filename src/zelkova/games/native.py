@@ -36,6 +36,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "observe": (types.void, (_PLANES,)),
     "position_hash": (types.uint64, ()),
     "evaluate": (types.void, (_VECTOR,)),
+    "weigh": (types.void, (_ACTIONS, _VECTOR)),
     "chance": (types.int64, (_ACTIONS, _VECTOR)),
 }
 """For each rule: what it returns, and its arguments after the state."""
@@ -133,7 +134,7 @@ def _type_of_rule(rule: NativeRule, context: Any) -> Any:
 class NativeRules:
     """All rules of one game, compiled: attributes `init`, `step`, ... as in the contract.
 
-    A game without `position_hash` lacks the attribute; `chance` is None for a game without chance.
+    A game without `position_hash` or `evaluate` lacks the attribute; `chance` and `weigh` are None there.
     """
 
     init: NativeRule
@@ -144,6 +145,7 @@ class NativeRules:
     observe: NativeRule
     position_hash: NativeRule
     evaluate: NativeRule
+    weigh: NativeRule | None = None
     chance: NativeRule | None = None
 
     def __init__(

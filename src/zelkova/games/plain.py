@@ -118,6 +118,10 @@ class PlainRules:
         """Write what the position is worth to each player into out float32[P]."""
         self._call("evaluate", state, out)
 
+    def weigh(self, state: NDArray[np.uint64], actions: NDArray[np.int32], out: NDArray[np.float32]) -> None:
+        """Write how good each legal action looks into out float32[n]."""
+        self._call("weigh", state, actions, out)
+
 
 class _Alarm:
     """Breaks off this thread's Python code after some seconds, from one watching thread for all alarms."""

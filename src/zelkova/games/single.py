@@ -94,6 +94,10 @@ class CompiledRules:
         """Write what the position is worth to each player into out float32[P]."""
         _give(self.native.evaluate, state, out)
 
+    def weigh(self, state: NDArray[np.uint64], actions: NDArray[np.int32], out: NDArray[np.float32]) -> None:
+        """Write how good each legal action looks into out float32[n]."""
+        _give_two(self.native.weigh, state, actions, out)
+
 
 class Single:
     """One game's rules as Python calls that give fresh arrays."""

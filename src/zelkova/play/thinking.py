@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.classic import ClassicAgent, MinimaxAgent
-from zelkova.agents.uct import UctSearch
+from zelkova.agents.reference.classic import ClassicAgent, MinimaxAgent
+from zelkova.agents.reference.uct import UctSearch
 from zelkova.games import Game
 from zelkova.games.game import Position
 

@@ -81,6 +81,12 @@ METRICS = {
     "learn/value_accuracy": Metric(
         "0..1", "Share of positions in which the likeliest outcome is the one that came."
     ),
+    "learn/unseen_accuracy": Metric(
+        "0..1",
+        "The same in games that ended in this round, which the network has not learnt from yet; far below"
+        " `learn/value_accuracy`, it memorises.",
+    ),
+    "learn/unseen_early_accuracy": Metric("0..1", "The same in the first third of those games."),
     "learn/value_error": Metric(
         "share",
         "Mean distance of the network's value from its target; a share is of the game's return range.",

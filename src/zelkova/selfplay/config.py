@@ -12,6 +12,8 @@ RANGES = {
     "random_opening_moves": (1, 1_000_000),
     "longest_game": (1, 1_000_000_000),
     "cache_positions": (0, 2**40),
+    "fast_simulations": (0, 100_000_000),
+    "past_rounds": (1, 1_000_000_000),
 }
 
 
@@ -26,6 +28,12 @@ class SelfPlayConfig:
     temperature: float = 1.0  # of that sampling: visits^(1/temperature)
     random_opening: float = 0.0  # share of games that start with uniformly random legal moves, 0..1
     random_opening_moves: int = 8  # at most so many of them; none of them is trained on
+    restart_share: float = 0.0  # share of games that go on from a lopsided position of an earlier game, 0..1
+    restart_lead: float = 0.75  # lopsided: one seat's share of the root value is this or more, 0..1
+    fast_simulations: int = 0  # budget of moves that are only played, not trained on; 0: all moves are full
+    full_share: float = 0.25  # share of full searches where there are fast ones, 0..1
+    past_share: float = 0.0  # share of games in which older networks sit in some of the seats, 0..1
+    past_rounds: int = 10  # rounds between two networks that are kept for that
     longest_game: int = 10_000  # moves after which a game that has not ended is an error of its rules
     cache_positions: int = 262144  # evaluations kept by each group until new weights come; 0 for none
 
@@ -36,7 +44,12 @@ class SelfPlayConfig:
                 raise ConfigError(f"`{name}` is {getattr(self, name)}; allowed: {low} to {high}")
         if self.games % self.groups:
             raise ConfigError(f"`games` is {self.games}; allowed: a multiple of `groups` ({self.groups})")
-        if not 0.0 <= self.random_opening <= 1.0:
-            raise ConfigError(f"`random_opening` is {self.random_opening}; allowed: 0 to 1")
+        for name in ("random_opening", "restart_share", "restart_lead", "full_share", "past_share"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ConfigError(f"`{name}` is {getattr(self, name)}; allowed: 0 to 1")
+        if self.fast_simulations and not self.full_share > 0.0:
+            raise ConfigError(
+                "`full_share` is 0 with fast searches, which are not trained on; allowed: above 0"
+            )
         if not self.temperature > 0.0:
             raise ConfigError(f"`temperature` is {self.temperature}; allowed: above 0")

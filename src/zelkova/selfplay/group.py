@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.agents import kernels
-from zelkova.agents.agent import Agent, SearchResult, draw_actions
+from zelkova.agents.agent import SearchResult, draw_actions
 from zelkova.errors import CheckpointError, GameError
 from zelkova.games import Game
-from zelkova.games.single import Single
 from zelkova.replay.episode import Episode
 from zelkova.selfplay.config import SelfPlayConfig
+from zelkova.selfplay.openings import Opening, Openings, join_openings, split_openings
+from zelkova.selfplay.searchers import Searchers
 
-SAVED = ("states", "began", "opened", "opening_states", "opening_actions", "seeds")
+SAVED = ("states", "began", "seeds", "past_seats")
 """Arrays of a group that belong to its state, beside the ticks."""
 
 
@@ -33,6 +34,7 @@ class Tick:
     policy: NDArray[np.float32]  # [B, M], the policy target
     values: NDArray[np.float32]  # [B, P], root values, absolute players
     actions: NDArray[np.int32]  # [B]
+    recorded: NDArray[np.bool_]  # [B] searched fully, and by the newest network
 
 
 class Group:
@@ -42,30 +44,35 @@ class Group:
     """
 
     def __init__(
-        self, game: Game, agent: Agent, config: SelfPlayConfig, seed: np.random.SeedSequence, first: int
+        self,
+        game: Game,
+        searchers: Searchers,
+        config: SelfPlayConfig,
+        seed: np.random.SeedSequence,
+        first: int,
     ) -> None:
         """Start B new games.
 
         Args:
             game: the rules.
-            agent: searches for B positions; B is the group's share of the games.
+            searchers: search B positions; B is the group's share of the games.
             config: how to play.
             seed: of this group alone.
             first: which group this is; game numbers run first, first + groups, ...
         """
-        self.game, self.agent, self.config = game, agent, config
+        self.game, self.searchers, self.config = game, searchers, config
         self.rng = np.random.default_rng(seed)
         self.is_abandoned = False
-        self._rules = Single(game)
+        self.has_past = False  # is there an older network to play against
+        self.openings = Openings(game, config)
         # games with the same number differ by run
         self._first_position: NDArray[np.uint64] = seed.generate_state(1, np.uint64).astype(np.uint64)
-        size = agent.batch
+        size = searchers.batch
         self.states = np.zeros((size, game.words), np.uint64)
         self.began = np.zeros(size, np.int64)  # index in `past` of each game's first tick
-        self.opened = np.zeros(size, np.int64)  # random moves that each game opened with
-        most = config.random_opening_moves
-        self.opening_states = np.zeros((size, most, game.words), np.uint64)  # before each of those moves
-        self.opening_actions = np.zeros((size, most), np.int32)
+        nothing = Opening(np.zeros((0, game.words), np.uint64), np.zeros(0, np.int32))
+        self.opened = [nothing] * size  # how each game opened
+        self.past_seats = np.zeros((size, game.num_players), np.bool_)  # whose seats an older network has
         self.seeds = np.zeros(size, np.int64)  # each game's number
         self.next_seed = first
         self.past: list[Tick] = []
@@ -77,30 +84,14 @@ class Group:
         self.seeds[row] = self.next_seed
         self.next_seed += self.config.groups
         self.began[row] = len(self.past)
-        opens = self.rng.random() < self.config.random_opening
-        self.opened[row] = self.rng.integers(1, self.config.random_opening_moves + 1) if opens else 0
-        while not self._open(row):
-            self.opened[row] //= 2
-
-    def _open(self, row: int) -> bool:
-        """Put the first position into a row and play its random moves; say whether the game still goes on.
-
-        Nothing is searched for these moves, and none of them is trained on.
-        """
-        position = self._first_position + self.seeds[row : row + 1].astype(np.uint64)
-        state = self.states[row : row + 1]
-        state[:] = self.game.initial_states(position)
-        self.game.roll(state, self.rng)
-        for move in range(int(self.opened[row])):
-            legal = self._rules.legal_actions(state)
-            action = int(legal[self.rng.integers(len(legal))])
-            self.opening_states[row, move] = state[0]
-            self.opening_actions[row, move] = action
-            self._rules.step(state, action)
-            self.game.roll(state, self.rng)
-            if self._rules.is_terminal(state):
-                return False
-        return True
+        first = self.game.initial_states(self._first_position + self.seeds[row : row + 1].astype(np.uint64))
+        self.game.roll(first, self.rng)
+        state, self.opened[row] = self.openings.begin(first, self.rng)
+        self.states[row] = state[0]
+        self.past_seats[row] = False
+        players = self.game.num_players
+        if self.config.past_share > 0.0 and self.rng.random() < self.config.past_share and self.has_past:
+            self.past_seats[row, self.rng.permutation(players)[: self.rng.integers(1, players)]] = True
 
     def play(self, moves: int) -> list[Episode]:
         """Let every game make some moves; give the episodes that ended, by game number.
@@ -112,16 +103,19 @@ class Group:
         for _ in range(moves):
             if self.is_abandoned:
                 break
-            result = self.agent.search_batch(self.states, self.rng)
-            self._move(result, ended)
+            movers = self.game.view_states(self.states)["to_play"].astype(np.int64)
+            is_past = self.past_seats[np.arange(len(movers)), movers]
+            result, is_full = self.searchers.search(self.states, is_past, self.rng)
+            self._move(result, ~is_past & is_full, ended)
         self._drop_past()
         return sorted(ended, key=lambda episode: episode.seed)
 
-    def _move(self, result: SearchResult, ended: list[Episode]) -> None:
+    def _move(self, result: SearchResult, recorded: NDArray[np.bool_], ended: list[Episode]) -> None:
         """Record one tick, play it, let nature move, and put new games where one ended."""
         wide = self.game.max_legal_actions  # a search has room for outcomes too
         legal = np.where(np.arange(wide)[None] < result.count[:, None], result.actions[:, :wide], -1)
-        actions = self._choose(result, self.opened + len(self.past) - self.began)
+        opened = np.array([len(opening.actions) for opening in self.opened])
+        actions = self._choose(result, opened + len(self.past) - self.began)
         self.past.append(
             Tick(
                 states=self.states.copy(),
@@ -130,6 +124,7 @@ class Group:
                 policy=result.action_weights[:, :wide].copy(),
                 values=result.improved_value.copy(),
                 actions=actions,
+                recorded=recorded,
             )
         )
         over = np.zeros(len(actions), np.bool_)
@@ -141,18 +136,21 @@ class Group:
             *self.game.new_scratch(), over, outcome,
         )  # fmt: skip
         for row in np.flatnonzero(over).tolist():
-            ended.append(self._episode(row, outcome[row]))
+            episode = self._episode(row, outcome[row])
+            ended.append(episode)
+            self.openings.keep(episode, self.rng)
             self._begin(row)
 
     def _choose(self, result: SearchResult, age: NDArray[np.int64]) -> NDArray[np.int32]:
         """Pick each game's move: drawn in its first moves, then the search's own choice."""
-        sampled = draw_actions(self.agent.config, result, self.config.temperature, self.rng.random(len(age)))
+        search = self.searchers.full.config
+        sampled = draw_actions(search, result, self.config.temperature, self.rng.random(len(age)))
         return np.where(age < self.config.exploration_moves, sampled, result.action).astype(np.int32)
 
     def _episode(self, row: int, returns: NDArray[np.float32]) -> Episode:
-        """Gather a row's game: its random opening, not trained on, and the ticks since it began."""
-        ticks, opened = self.past[self.began[row] :], int(self.opened[row])
-        opening = self.opening_states[row, :opened]
+        """Gather a row's game: its opening, not trained on, and the ticks since it began."""
+        ticks, opening = self.past[self.began[row] :], self.opened[row]
+        opened = len(opening.actions)
 
         def gather(name: str, before: Any) -> NDArray[Any]:
             first = getattr(ticks[0], name)[row]
@@ -160,7 +158,7 @@ class Group:
             return np.concatenate([head, np.stack([getattr(tick, name)[row] for tick in ticks])])
 
         to_play, states, actions = gather("to_play", 0), gather("states", 0), gather("actions", 0)
-        states[:opened], actions[:opened] = opening, self.opening_actions[row, :opened]
+        states[:opened], actions[:opened] = opening
         to_play[:opened] = self.game.view_states(np.ascontiguousarray(states))["to_play"][:opened]
         return Episode(
             seed=int(self.seeds[row]),
@@ -171,7 +169,7 @@ class Group:
             actions=actions,
             root_values=gather("values", 0.0),
             returns=returns,
-            recorded=np.arange(len(states)) >= opened,
+            recorded=gather("recorded", False),
         )
 
     def _drop_past(self) -> None:
@@ -188,6 +186,7 @@ class Group:
     def state(self) -> tuple[dict[str, NDArray[Any]], str]:
         """Give the whole state: arrays by name, and the rest as JSON text."""
         arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in SAVED}
+        arrays |= join_openings("opened", self.opened, self.game.words) | self.openings.state()
         if self.past:
             for field in dataclasses.fields(Tick):
                 arrays[f"past_{field.name}"] = np.stack([getattr(tick, field.name) for tick in self.past])
@@ -210,10 +209,8 @@ class Group:
         self.rng.bit_generator.state = rest["rng"]
         for name in SAVED:
             setattr(self, name, arrays[name].copy())
-        missing = self.config.random_opening_moves - self.opening_actions.shape[1]
-        if missing > 0:  # the settings allow longer openings than when it was saved
-            self.opening_states = np.pad(self.opening_states, ((0, 0), (0, missing), (0, 0)))
-            self.opening_actions = np.pad(self.opening_actions, ((0, 0), (0, missing)))
+        self.opened = split_openings("opened", arrays)
+        self.openings.set_state(arrays)
         names = [field.name for field in dataclasses.fields(Tick)]
         count = len(arrays["past_states"]) if "past_states" in arrays else 0
         self.past = [

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.agents.agent import Agent, SearchConfig
 from zelkova.agents.rules_model import Evaluator
-from zelkova.errors import CheckpointError
+from zelkova.errors import CheckpointError, ConfigError
 from zelkova.games import Game
 from zelkova.replay.episode import Episode
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.group import Group
+from zelkova.selfplay.searchers import Searchers
 
 STEPS_BACK = 4  # of niceness: about 0.4 of the learner's weight
 
@@ -29,35 +29,29 @@ STEPS_BACK = 4  # of niceness: about 0.4 of the learner's weight
 class SelfPlay:
     """All groups of a run."""
 
-    def __init__(
-        self, game: Game, engines: list[Evaluator], search: SearchConfig, config: SelfPlayConfig, seed: int
-    ) -> None:
+    def __init__(self, game: Game, searchers: list[Searchers], config: SelfPlayConfig, seed: int) -> None:
         """Start the games.
 
         Args:
             game: the rules.
-            engines: one a group.
-            search: how every move is searched.
+            searchers: one a group.
             config: the layout.
             seed: of the run.
+        Raises:
+            ConfigError: past_share is set for a game of one player.
         """
+        if config.past_share > 0.0 and game.num_players == 1:
+            raise ConfigError(
+                f"selfplay.past_share is {config.past_share} and {game.name} has one player, so nobody to"
+                " play against; next: leave it at 0"
+            )
         self.config = config
         self.seconds = 0.0  # spent in rounds
         self.busy_seconds = 0.0  # of these, at least one evaluation was running
         self.moves = 0
+        self._counted = [0, 0]  # asked and evaluated by searchers that play no more
         seeds = np.random.SeedSequence([seed, 1]).spawn(config.groups)
-        self.groups = [
-            Group(
-                game,
-                Agent(
-                    game, engine, search, batch=config.games // config.groups, cache=config.cache_positions
-                ),
-                config,
-                seeds[index],
-                index,
-            )
-            for index, engine in enumerate(engines)
-        ]
+        self.groups = [Group(game, own, config, seeds[index], index) for index, own in enumerate(searchers)]
         self._pool = ThreadPoolExecutor(config.groups, thread_name_prefix="selfplay", initializer=step_back)
 
     def close(self) -> None:
@@ -72,7 +66,8 @@ class SelfPlay:
         start = time.perf_counter()
         spans: list[list[tuple[float, float]]] = [[] for _ in self.groups]
         for group, own in zip(self.groups, spans, strict=True):
-            group.agent.model.busy = own
+            for model in group.searchers.models:
+                model.busy = own
         try:
             parts = list(self._pool.map(lambda group: group.play(self.config.moves_per_round), self.groups))
         except BaseException:
@@ -91,12 +86,35 @@ class SelfPlay:
     def forget(self) -> None:
         """Empty every evaluation cache; call it when the engines have new weights."""
         for group in self.groups:
-            group.agent.model.forget()
+            for model in group.searchers.models:
+                model.forget()
+
+    def hand_over(self, searchers: list[Searchers]) -> None:
+        """Let others search from now on, in the games that are in play.
+
+        Args:
+            searchers: one a group.
+        """
+        self._counted = list(self.counts())
+        for group, own in zip(self.groups, searchers, strict=True):
+            for model in own.models:
+                model.asked = model.evaluated = 0
+            group.searchers = own
+
+    def invite(self, engines: list[Evaluator] | None) -> None:
+        """Let an older network, an engine a group, sit in some seats of new games; None: nobody."""
+        for index, group in enumerate(self.groups):
+            group.has_past = engines is not None
+            group.searchers.invite(None if engines is None else engines[index])
 
     def counts(self) -> tuple[int, int]:
         """Give how many positions were asked of the network so far, and how many it evaluated."""
-        models = [group.agent.model for group in self.groups]
-        return sum(model.asked for model in models), sum(model.evaluated for model in models)
+        models = [model for group in self.groups for model in group.searchers.models]
+        asked, evaluated = self._counted
+        return (
+            asked + sum(model.asked for model in models),
+            evaluated + sum(model.evaluated for model in models),
+        )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], list[str]]:
         """Give every group's state: arrays by name, and a text a group."""

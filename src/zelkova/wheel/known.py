@@ -1,8 +1,9 @@
 """The wheel over known rules: games, with their outcomes as value targets. AlphaZero's side of the table."""
 
+import copy
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from zelkova import games
 from zelkova.agents import kernels
 from zelkova.agents.agent import Agent
-from zelkova.agents.load import describe
+from zelkova.agents.load import describe, load_agent
+from zelkova.agents.reference.scaffold import read_scaffold
 from zelkova.config import RunConfig
-from zelkova.errors import CheckpointError
+from zelkova.errors import CheckpointError, ConfigError
 from zelkova.evaluation.elo import seat_chi_square
 from zelkova.evaluation.players import SearchPlayer
 from zelkova.evaluation.rating import Gauntlet
@@ -22,13 +24,19 @@ from zelkova.learning.learner import Learner
 from zelkova.learning.losses import OutcomeBatch, OutcomeObjective
 from zelkova.networks.build import build_network
 from zelkova.networks.inference import make_engine, resolve_device
-from zelkova.replay.buffer import ReplayBuffer
+from zelkova.replay.buffer import Batch, ReplayBuffer
+from zelkova.replay.episode import Episode
 from zelkova.replay.packing import pack_episodes, unpack_episodes
 from zelkova.replay.symmetry import Symmetries
 from zelkova.replay.targets import OutcomeSpec, make_targets
+from zelkova.selfplay.searchers import Searchers, make_searchers
 from zelkova.selfplay.selfplay import SelfPlay
 from zelkova.selfplay.summary import describe_games, seat_wins, write_games
+from zelkova.wheel.past import PastNetworks
 from zelkova.wheel.wheel import Metrics, Wheel
+
+MOST_UNSEEN = 512  # positions judged a round
+MOVE_COLUMNS = ("states", "to_play", "legal", "policy", "root_values")
 
 
 class KnownWheel(Wheel):
@@ -55,19 +63,115 @@ class KnownWheel(Wheel):
         self.buffer = self.new_buffer()
         self.symmetries = Symmetries(game.symmetries)
         self.rng = np.random.default_rng(np.random.SeedSequence([config.seed, 2]))
-        share = config.selfplay.games // config.selfplay.groups
-        self.engines = [
-            make_engine(network.eval(), game.observation_shape, device=self.device, max_batch=share)
-            for _ in range(config.selfplay.groups)
-        ]
-        self.selfplay = SelfPlay(game, list(self.engines), config.search, config.selfplay, config.seed)
+        self.engines = [self._new_engine() for _ in range(config.selfplay.groups)]
+        self.own = make_searchers(game, list(self.engines), config.search, config.selfplay)
+        self.teacher = self._new_teacher()
+        self.selfplay = SelfPlay(game, self.teacher or self.own, config.selfplay, config.seed)
+        self.past = PastNetworks(config.selfplay)
+        self.guests = [self._new_engine() for _ in self.engines] if config.selfplay.past_share else []
         self.title, self.engine_name = game.name, self.engines[0].name
         self._rater: tuple[Gauntlet, SearchPlayer] | None = None
+
+    def _new_engine(self) -> Any:
+        """Make an engine for one group's games."""
+        layout = self.config.selfplay
+        return make_engine(
+            self.learner.acting_network.eval(),
+            self.game.observation_shape,
+            device=self.device,
+            max_batch=layout.games // layout.groups,
+        )
+
+    def _new_teacher(self) -> list[Searchers] | None:
+        """Make the searchers of the first games; None where the network plays from the start.
+
+        Raises:
+            ZelkovaError: there is no such teacher, or it plays another game.
+        """
+        layout, teacher = self.config.selfplay, self.config.teacher
+        if not teacher.player:
+            return None
+        batch, groups = layout.games // layout.groups, range(layout.groups)
+        scaffold = read_scaffold(teacher.player)
+        if scaffold is not None:
+            return [Searchers(Agent(self.game, None, scaffold, batch=batch)) for _ in groups]
+        agents = [load_agent(teacher.player, batch=batch, device=self.config.device) for _ in groups]
+        taught = agents[0].game
+        if (taught.name, taught.options) != (self.game.name, self.game.options):
+            raise ConfigError(
+                f"teacher.player {teacher.player} plays {taught.name} {taught.options or ''}, this run"
+                f" {self.game.name} {self.game.options or ''}; next: a teacher of the same game"
+            )
+        return [Searchers(agent) for agent in agents]
+
+    @property
+    def is_taught(self) -> bool:
+        """Does the teacher play the next round."""
+        return bool(self.buffer.total_added < self.config.teacher.positions)
+
+    def begin_round(self) -> None:
+        """Take the teacher's place when it is through; keep a network now and then, and invite one."""
+        if not self.is_taught and self.teacher is not None:
+            self.selfplay.hand_over(self.own)
+            self.teacher = None
+        if self.config.selfplay.past_share == 0.0 or self.is_taught:
+            return
+        if not self.past.networks or self.round % self.config.selfplay.past_rounds == 0:
+            self.past.keep(self.round, self.learner.acting_network)
+        guest = self.past.draw(self.rng)
+        network = copy.deepcopy(self.learner.acting_network)
+        network.load_state_dict(guest)
+        for engine in self.guests:
+            engine.load(network.eval())
+        self.selfplay.invite(list(self.guests))
+
+    def judge_unseen(self, episodes: Sequence[Episode]) -> Metrics:
+        """Say how often the network foresees who wins in games that it has not learnt from yet.
+
+        Memorising shows in the distance to `learn/value_accuracy`, which is of positions it has learnt from.
+        """
+        rows = [(episode, move) for episode in episodes for move in np.flatnonzero(episode.recorded)]
+        if not rows:
+            return {}
+        chosen = np.random.default_rng([self.config.seed, self.round]).permutation(len(rows))[:MOST_UNSEEN]
+        columns = {
+            name: np.stack([getattr(rows[at][0], name)[rows[at][1]] for at in chosen])
+            for name in MOVE_COLUMNS
+        }
+        batch = Batch(**columns, returns=np.stack([rows[at][0].returns for at in chosen]))
+        early = np.array([3 * rows[at][1] < len(rows[at][0]) for at in chosen])
+        targets = make_targets(batch, self.spec)
+        planes = self.observe(batch.states)
+        width = self.engines[0].max_batch
+        parts = [self.engines[0].evaluate(planes[at : at + width])[1] for at in range(0, len(planes), width)]
+        shown = slice(None) if self.spec.has_draws or self.game.num_players == 1 else slice(-1)
+        right = np.concatenate(parts)[:, shown].argmax(1) == targets.outcome[:, shown].argmax(1)
+        figures = {"learn/unseen_accuracy": float(right.mean())}
+        if early.any():
+            figures["learn/unseen_early_accuracy"] = float(right[early].mean())
+        return figures
+
+    def extra_arrays(self) -> dict[str, NDArray[Any]]:
+        """Give the older networks that are kept."""
+        return self.past.state()
+
+    def load_extra_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `extra_arrays` gave.
+
+        Raises:
+            CheckpointError: they are of another network.
+        """
+        try:
+            self.past.set_state(arrays, self.learner.acting_network)
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(f"the checkpoint's older networks do not fit: {error}") from error
 
     def warm_up(self) -> None:
         """Compile what is not in the cache yet, by a search whose result is thrown away."""
         group = self.selfplay.groups[0]
-        group.agent.search_batch(group.states, np.random.default_rng(0))
+        for agent in (group.searchers.full, group.searchers.fast):
+            if agent is not None:
+                agent.search_batch(group.states, np.random.default_rng(0))
         self.observe(group.states)
         self.selfplay.forget()
 

@@ -106,6 +106,14 @@ class Wheel(ABC):
         """Give `alarm/` figures, 0 or 1, of what a round's learning says."""
         return {}
 
+    def begin_round(self) -> None:
+        """Make ready for a round, while nothing plays and nothing learns."""
+        return None
+
+    def judge_unseen(self, episodes: Sequence[Any]) -> Metrics:
+        """Give figures of episodes that the network has not learnt from yet."""
+        return {}
+
     def extra_arrays(self) -> dict[str, NDArray[Any]]:
         """Give what a kind of wheel keeps beside weights, self-play and episodes."""
         return {}
@@ -133,6 +141,7 @@ class Wheel(ABC):
             ZelkovaError: a game breaks its promises, or learning diverged. Whatever is raised, the threads
                 leave within a move and an optimiser step, and the wheel is of no more use.
         """
+        self.begin_round()
         asked, evaluated = self.selfplay.counts()
         seconds, busy = self.selfplay.seconds, self.selfplay.busy_seconds
         learning = self._pool.submit(self._learn)
@@ -143,6 +152,7 @@ class Wheel(ABC):
             self.is_abandoned = True
             self.selfplay.abandon()
             raise
+        unseen = self.judge_unseen(episodes)
         for episode in episodes:
             self.buffer.add(episode)
         self.games += len(episodes)
@@ -164,6 +174,7 @@ class Wheel(ABC):
             **self.describe_episodes(episodes),
             **learned,
             **self.find_alarms(learned),
+            **unseen,
         }
         return metrics, episodes
 

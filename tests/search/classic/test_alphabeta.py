@@ -7,7 +7,7 @@ import pytest
 from tests.search.classic.slow import Slow, random_states
 
 from zelkova import games
-from zelkova.agents.classic import ClassicAgent
+from zelkova.agents.reference.classic import ClassicAgent
 from zelkova.errors import ConfigError, GameError, ShapeError
 from zelkova.search.classic import ClassicConfig
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zelkova import games
-from zelkova.agents.classic import MinimaxAgent
+from zelkova.agents.reference.classic import MinimaxAgent
 from zelkova.errors import ConfigError, GameError
 
 Board = tuple[str, ...]

@@ -8,7 +8,7 @@ import pytest
 from tests.search.classic.forest import Forest
 from tests.search.classic.slow import Slow
 
-from zelkova.agents.classic import ClassicAgent, rules_for
+from zelkova.agents.reference.classic import ClassicAgent, rules_for
 from zelkova.games import Game
 from zelkova.search.classic import ClassicConfig, solve
 

@@ -188,14 +188,14 @@ class MinimaxAgent:
 
 def is_classic(text: str) -> bool:
     """Say whether a text names a classic search, well or badly."""
-    return text == "minimax" or text.startswith(tuple(f"{name}:" for name in _READINGS))
+    return text in ("minimax", "greedy") or text.startswith(tuple(f"{name}:" for name in _READINGS))
 
 
 def make_classic(text: str, game: Game, *, threads: int = 1) -> ClassicAgent | MinimaxAgent:
     """Make the classic search that a text names.
 
     Args:
-        text: `maxn:DEPTH`, `paranoid:DEPTH`, `alphabeta:DEPTH` or `minimax`.
+        text: `maxn:DEPTH`, `paranoid:DEPTH`, `alphabeta:DEPTH`, `minimax`, or `greedy`, which is `maxn:1`.
         game: whose positions it plays.
         threads: that split a batch.
     Raises:
@@ -203,7 +203,7 @@ def make_classic(text: str, game: Game, *, threads: int = 1) -> ClassicAgent | M
     """
     if text == "minimax":
         return MinimaxAgent(game)
-    match = _NAME.fullmatch(text)
+    match = _NAME.fullmatch("maxn:1" if text == "greedy" else text)
     if match is None:
         raise ConfigError(
             f"player `{text}`: allowed: maxn:DEPTH, paranoid:DEPTH or alphabeta:DEPTH with 1 to 99 plies,"

@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from zelkova.agents.uct_tree import new_tree, refuse_too_large
+from zelkova.agents.reference.uct_tree import new_tree, refuse_too_large
 from zelkova.errors import ConfigError, GameError, ShapeError
 from zelkova.games.game import Game
 from zelkova.games.playout import draw_outcome, playout, random_below

@@ -1,0 +1,1 @@
+"""Players that need no network: what learning is measured against."""

@@ -1,0 +1,88 @@
+"""A teacher plays a run's first games, older networks sit in its later ones; a stop changes nothing."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zelkova.config import load_config
+from zelkova.errors import ConfigError
+from zelkova.train import Run
+
+TINY = [
+    "size=tiny", "selfplay.games=16", "selfplay.moves_per_round=12", "rating.every_rounds=0",
+    "teacher.player=scaffold:8", "teacher.positions=250", "selfplay.past_share=0.5", "selfplay.past_rounds=2",
+    "selfplay.restart_share=0.2", "selfplay.restart_lead=0.4", "selfplay.fast_simulations=2",
+    "selfplay.full_share=0.5", "learning.batch_size=32", "checkpoint.every_rounds=1",
+]  # fmt: skip
+
+
+def run_in(folder: Path, *more: str) -> Run:
+    folder.mkdir(exist_ok=True)
+    return Run(load_config("connect_four_3p", [*TINY, *more]), folder)
+
+
+def test_a_teacher_plays_first_and_a_stopped_run_goes_on_exactly(tmp_path: Path) -> None:
+    whole = run_in(tmp_path / "whole")
+    whole.begin()
+    stopped = run_in(tmp_path / "stopped")
+    stopped.begin()
+    taught, figures = [], []
+    for _ in range(8):
+        taught.append(whole.wheel.is_taught)  # type: ignore[attr-defined]
+        figures.append(whole.turn())
+    assert taught[0]
+    assert not taught[-1]
+    assert "learn/unseen_accuracy" in figures[-1]
+    assert 0.0 <= figures[-1]["learn/unseen_accuracy"] <= 1.0
+    for _ in range(5):
+        stopped.turn()
+    stopped.wheel.close()
+    resumed = run_in(tmp_path / "stopped")
+    assert resumed.resume() == []
+    for _ in range(3):
+        resumed.turn()
+    for name, tensor in whole.wheel.learner.state().tensors.items():
+        np.testing.assert_array_equal(tensor.numpy(), resumed.wheel.learner.state().tensors[name].numpy())
+    rounds = set(whole.wheel.past.networks)  # type: ignore[attr-defined]
+    assert rounds == set(resumed.wheel.past.networks)  # type: ignore[attr-defined]
+    assert len(rounds) > 1
+    whole.wheel.close()
+    resumed.wheel.close()
+
+
+def test_a_run_can_be_the_teacher(tmp_path: Path) -> None:
+    first = run_in(tmp_path / "first", "teacher.player=", "teacher.positions=0")
+    first.begin()
+    first.wheel.close()
+    second = run_in(tmp_path / "second", f"teacher.player={tmp_path / 'first'}")
+    second.begin()
+    assert second.turn()["selfplay/evaluations_per_s"] > 0
+    second.wheel.close()
+    with pytest.raises(ConfigError, match=r"plays connect_four_3p .*tic_tac_toe"):
+        Run(
+            load_config(
+                "tic_tac_toe", [f"teacher.player={tmp_path / 'first'}", "teacher.positions=10", "size=tiny"]
+            ),
+            tmp_path / "third",
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["teacher.player=scaffold:8"], "both"),
+        (["teacher.positions=10"], "both"),
+        (["teacher.player=uct:100", "teacher.positions=10"], "no weights"),
+        (["teacher.player=scaffold:0", "teacher.positions=10"], "scaffold:N"),
+        (["teacher.player=nowhere/run", "teacher.positions=10"], "nowhere/run does not exist"),
+    ],
+)
+def test_teachers_that_are_none(tmp_path: Path, changes: list[str], message: str) -> None:
+    with pytest.raises(Exception, match=message):
+        Run(load_config("connect_four_3p", ["size=tiny", *changes]), tmp_path / "run")
+
+
+def test_a_learned_model_has_no_teacher() -> None:
+    with pytest.raises(ConfigError, match="knows the rules"):
+        load_config("muzero-tictactoe", ["teacher.player=scaffold:8", "teacher.positions=10"])
