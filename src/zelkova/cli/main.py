@@ -22,6 +22,7 @@ from zelkova.errors import ZelkovaError, hint
 COMMANDS = {
     "check": "hold a game to the contract of rules, yours or a built-in one",
     "train": "raise an agent for a game from its rules alone, or go on with a run",
+    "distill": "raise an agent from a teacher's games, to go on with by self-play",
     "arena": "measure who is stronger: score, Elo and intervals",
     "games": "list the games that come with the package",
     "play": "play against a run or a reference opponent in the terminal",

@@ -18,6 +18,7 @@ from zelkova.cli.user_game import refuse_broken
 from zelkova.errors import ConfigError
 
 if TYPE_CHECKING:
+    from zelkova.cli.figures import Figures
     from zelkova.config import RunConfig
     from zelkova.learning.schedule import Limits
     from zelkova.replay.trajectory import Trajectory
@@ -106,16 +107,27 @@ def train(
     given = as_overrides(overrides, seed=seed, size=size, device=device)
     data = offline or []
     with Figures(json) as figures, open_run(source, resume, out, given, data) as run:
-        wheel = run.wheel
-        where = f"{wheel.device} ({wheel.device_reason})"
-        console.note(f"{wheel.title} on {where}, network by {wheel.engine_name}")
-        console.note(
-            "compiling what this machine has not compiled yet: a minute at the first start, then nothing"
-        )
-        wheel.warm_up()
-        spend(run, limits)
-        for name, value in run.last_metrics.items():
-            figures.add(name if "/" in name else f"train/{name}", value, run=str(run.folder))
+        turn_wheel(run, limits, figures)
+
+
+def turn_wheel(run: "Run", limits: "Limits", figures: "Figures") -> None:
+    """Say where it runs, compile, and train until a limit or a stop.
+
+    Args:
+        run: begun or resumed.
+        limits: when to stop.
+        figures: takes those of the last round.
+    """
+    wheel = run.wheel
+    where = f"{wheel.device} ({wheel.device_reason})"
+    console.note(f"{wheel.title} on {where}, network by {wheel.engine_name}")
+    console.note(
+        "compiling what this machine has not compiled yet: a minute at the first start, then nothing"
+    )
+    wheel.warm_up()
+    spend(run, limits)
+    for name, value in run.last_metrics.items():
+        figures.add(name if "/" in name else f"train/{name}", value, run=str(run.folder))
 
 
 @contextmanager

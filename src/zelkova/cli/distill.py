@@ -1,0 +1,39 @@
+"""`zelkova distill`: raise an agent from a teacher's games, to go on with by self-play."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zelkova.cli import console
+from zelkova.cli.options import Device, Json, Overrides, Seed, Size, as_overrides
+
+
+def distill(
+    source: Annotated[str, typer.Argument(metavar="PRESET|GAME|FILE", help="As for train.")],
+    teacher: Annotated[
+        str, typer.Option(metavar="scaffold:N|RUN", help="Who plays: a game's own judgement, or a run.")
+    ],
+    positions: Annotated[int, typer.Option(min=1, help="How many the teacher plays and searches.")] = 100_000,
+    out: Annotated[Path | None, typer.Option(help="Folder of a new run; runs/NAME where not given.")] = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    size: Size = None,
+    device: Device = None,
+    json: Json = None,
+) -> None:
+    """Train a new network on a teacher's searches, its policies and its values, as the teacher plays.
+
+    Afterwards `zelkova train --resume RUN` goes on by self-play. Ctrl-C is as for train.
+    """
+    from zelkova.cli.figures import Figures
+    from zelkova.cli.train import open_run, turn_wheel
+    from zelkova.config import load_config
+    from zelkova.learning.schedule import Limits, steps_due
+
+    given = as_overrides(overrides, seed=seed, size=size, device=device)
+    given = [*given, f"teacher.player={teacher}", f"teacher.positions={positions}"]
+    steps = steps_due(load_config(source, given).learning, positions, 0)
+    with Figures(json) as figures, open_run(source, None, out, given) as run:
+        turn_wheel(run, Limits(None, max(steps, 1)), figures)
+        console.result(f"the teacher is through; next: zelkova train --resume {run.folder}")

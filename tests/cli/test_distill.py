@@ -1,0 +1,58 @@
+"""`zelkova distill`: the teacher's positions are played, and self-play goes on from there."""
+
+from pathlib import Path
+
+import pytest
+
+from zelkova.cli.main import main
+from zelkova.config import load_config
+from zelkova.train import Run
+
+SETS = ["size=tiny", "selfplay.games=16", "selfplay.moves_per_round=20", "learning.batch_size=64"]
+
+
+def leave(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main([str(word) for word in arguments])
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err
+    return int(left.value.code or 0), said.out, said.err
+
+
+def test_the_teacher_plays_its_positions_and_the_run_goes_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    sets = [word for text in (*SETS, "rating.every_rounds=0") for word in ("--set", text)]
+    run = tmp_path / "run"
+    code, out, _ = leave(
+        capsys, "distill", "connect_four_3p", "--teacher", "scaffold:4", "--positions", "600",
+        "--out", run, *sets,
+    )  # fmt: skip
+    assert code == 0
+    assert f"zelkova train --resume {run}" in out
+    again = Run(load_config(str(run / "config.toml")), run)
+    again.resume()
+    assert again.wheel.buffer.total_added >= 600
+    assert not again.wheel.is_taught  # type: ignore[attr-defined]
+    again.turn()
+    assert again.wheel.teacher is None  # type: ignore[attr-defined]
+    again.wheel.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["connect_four", "--teacher", "uct:100"], "no weights"),
+        (["tic_tac_toe", "--teacher", "scaffold:10"], "has no evaluate"),
+        (["connect_four", "--teacher", "nowhere"], "nowhere does not exist"),
+        (["connect_four", "--teacher", "scaffold:10", "--positions", "0"], "positions"),
+        (["connect_four"], "--teacher"),
+        (["muzero-tictactoe", "--teacher", "scaffold:10"], "knows the rules"),
+    ],
+)
+def test_what_is_no_teacher(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], message: str
+) -> None:
+    code, _, err = leave(capsys, "distill", *words, "--out", tmp_path / "run", "--set", "size=tiny")
+    assert code == 2
+    assert message in err
