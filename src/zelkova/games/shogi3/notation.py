@@ -14,6 +14,8 @@ NAMES = ("Blue", "Red", "Green")
 HAND_LETTERS = "PLNSGBR"
 FORMS = "7g7f, 7g7f+ with promotion, or a drop such as L*1c; files 9 to 1, ranks a to i"
 
+_KINDS: list[int] = rules.KIND_OF_CODE.tolist()
+
 Piece = tuple[int, int]  # the owner's seat, and a place in rules.KINDS
 
 
@@ -29,12 +31,16 @@ def text_to_cell(text: str) -> int:
 
 def board_of(state: Any) -> list[Piece | None]:
     """List what stands on each cell: 81 pieces or None."""
-    words = [int(low) | int(high) << 64 for low, high in state["sets"]]
-    board: list[Piece | None] = []
-    for cell in range(81):
-        owner = next((seat for seat in range(3) if words[seat] >> cell & 1), None)
-        code = sum((words[3 + bit] >> cell & 1) << bit for bit in range(4))
-        board.append(None if owner is None else (owner, int(rules.KIND_OF_CODE[code])))
+    sets = [int(low) | int(high) << 64 for low, high in state["sets"].tolist()]
+    bits = sets[3:]
+    board: list[Piece | None] = [None] * 81
+    for seat in range(3):
+        left = sets[seat]
+        while left:
+            cell = (left & -left).bit_length() - 1
+            left &= left - 1
+            code = sum((word >> cell & 1) << bit for bit, word in enumerate(bits))
+            board[cell] = (seat, _KINDS[code])
     return board
 
 
