@@ -252,9 +252,9 @@ def see(cell, direction, low, high):
 
 
 @numba.njit(error_model="numpy", forceinline=True)
-def is_in(sets, index, cell):
-    """Say whether a cell is in one of the sets."""
-    return (sets[index, cell >> 6] >> (np.uint64(cell) & LOW)) & ONE != NONE
+def holds(low, high, cell):
+    """Say whether a cell is in a set."""
+    return ((low if cell < 64 else high) >> (np.uint64(cell) & LOW)) & ONE != NONE
 
 
 @numba.njit(error_model="numpy", forceinline=True)
@@ -376,13 +376,12 @@ def write_moves(sets, seat, out):
             cell = first(slide0, slide1)
             slide0, slide1 = drop_first(slide0, slide1)
             seen0, seen1 = see(cell, direction, full0, full1)
-            code = code_at(sets, cell)
-            if code < PROMOTED:
+            if not holds(risen0, risen1, cell):
                 low, high = ALL, ALL
                 if DEPTH[seat, cell] > 2:
                     low, high = UP_TO[2, seat, 0], UP_TO[2, seat, 1]
                 rise0, rise1 = rise0 | (seen0 & low), rise1 | (seen1 & high)
-            if code == 1:
+            if ahead == 0 and holds(lance0, lance1, cell):
                 seen0, seen1 = seen0 & ~UP_TO[0, seat, 0], seen1 & ~UP_TO[0, seat, 1]
             step0, step1 = step0 | seen0, step1 | seen1
         stays = write_set(out, stays, direction, step0 & open0, step1 & open1)
@@ -424,10 +423,20 @@ def find_drops(sets, seat, kind):
 def write_drops(state, seat, out, count):
     """Write the drops in ascending order; give the length of the list."""
     hands = state["hands"]
+    done, length = -1, 0
     for kind in range(7):
-        if hands[seat, kind] > 0:
+        if hands[seat, kind] > 0 and done >= 0:
+            more = 81 * (kind - done)  # silver, gold, bishop and rook go to the same cells
+            for place in range(count - length, count):
+                out[place + length] = out[place] + more
+            count += length
+            done = kind
+        elif hands[seat, kind] > 0:
             low, high = find_drops(state["sets"], seat, kind)
+            before = count
             count = write_set(out, count, DROP + kind, low, high)
+            if kind > KNIGHT:
+                done, length = kind, count - before
     return count
 
 
@@ -455,7 +464,7 @@ def reach(sets, seat, cell):
             high |= RAYS[direction, cell, 1] & AROUND[cell, 1]
     if code == KNIGHT:
         for side in range(2):
-            if (JUMPERS[seat, side, cell >> 6] >> (np.uint64(cell) & LOW)) & ONE != NONE:
+            if holds(JUMPERS[seat, side, 0], JUMPERS[seat, side, 1], cell):
                 to = cell + JUMPS[seat, side]
                 bit = ONE << (np.uint64(to) & LOW)
                 low, high = (low | bit, high) if to < 64 else (low, high | bit)
@@ -470,7 +479,7 @@ def is_attacked(sets, cell, seat):
         piece = first(low, high)
         low, high = drop_first(low, high)
         seen0, seen1 = reach(sets, seat, piece)
-        if ((seen0 if cell < 64 else seen1) >> (np.uint64(cell) & LOW)) & ONE != NONE:
+        if holds(seen0, seen1, cell):
             return True
     return False
 
@@ -630,7 +639,7 @@ def step(state, action):
         code = code_at(sets, origin)
         kings = False
         for victim in range(3):
-            if is_in(sets, victim, cell):
+            if holds(sets[victim, 0], sets[victim, 1], cell):
                 kings = take(state, seat, victim, cell)
         lift(sets, seat, origin)
         put(sets, seat, code | PROMOTED if rises else code, cell)
