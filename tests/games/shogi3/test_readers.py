@@ -1,6 +1,8 @@
 """Positions, moves and records that are refused, each with the field; and records that are read."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -205,3 +207,9 @@ WRONG = [
 def test_a_record_is_refused_by_field_or_ply(text: str, message: str) -> None:
     with pytest.raises(NotationError, match=message):
         read_record(GAME, text)
+
+
+def test_the_code_of_the_page_runs() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "three-player-shogi.md").read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
+        exec(compile(block, "docs/three-player-shogi.md", "exec"), {})

@@ -3,7 +3,7 @@
 from typing import Any
 
 from zelkova.games.shogi3 import rules
-from zelkova.games.shogi3.notation import HAND_LETTERS, NAMES, SEATS, board_of
+from zelkova.games.shogi3.notation import HAND_LETTERS, PLAYERS, SEATS, board_of
 
 _TERMINAL = ("\x1b[34m", "\x1b[31m", "\x1b[32m")
 _FADED = "\x1b[90m"
@@ -19,7 +19,7 @@ _SHAPE = "0,-19 12,-13 16,18 -16,18 -12,-13"  # a piece that points up, around i
 def describe(state: Any) -> list[str]:
     """Write each seat's hand and state, then whose turn it is, or who won and how."""
     lines = []
-    for seat, name in enumerate(NAMES):
+    for seat, name in enumerate(PLAYERS):
         hand = [(letter, int(state["hands"][seat, kind])) for kind, letter in enumerate(HAND_LETTERS)]
         held = " ".join(letter + (str(count) if count > 1 else "") for letter, count in hand if count)
         out = " (eliminated)" if state["fallen"][seat] else ""
@@ -27,9 +27,9 @@ def describe(state: Any) -> list[str]:
     plies, most = int(state["plies"]), int(state["max_plies"])
     rule = rules.CAPTURES[int(state["capture"])]
     if state["winner"] >= 0:
-        told = f"{NAMES[int(state['winner'])]} wins ({rules.ENDINGS[int(state['ending'])]})"
+        told = f"{PLAYERS[int(state['winner'])]} wins ({rules.ENDINGS[int(state['ending'])]})"
     else:
-        told = f"{NAMES[int(state['to_play'])]} to move"
+        told = f"{PLAYERS[int(state['to_play'])]} to move"
     return [*lines, f"{told}, ply {plies} of {most}, captures: {rule}"]
 
 

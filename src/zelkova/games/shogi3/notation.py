@@ -10,7 +10,7 @@ from zelkova.errors import NotationError
 from zelkova.games.shogi3 import rules
 
 SEATS = "brg"
-NAMES = ("Blue", "Red", "Green")
+PLAYERS = ("Blue", "Red", "Green")
 HAND_LETTERS = "PLNSGBR"
 FORMS = "7g7f, 7g7f+ with promotion, or a drop such as L*1c; files 9 to 1, ranks a to i"
 

@@ -17,7 +17,7 @@ from zelkova.errors import IllegalActionError, NotationError
 from zelkova.games.game import Game
 from zelkova.games.plain import interpret
 from zelkova.games.shogi3 import rules
-from zelkova.games.shogi3.notation import HAND_LETTERS, NAMES, SEATS, Piece, board_of, cell_to_text
+from zelkova.games.shogi3.notation import HAND_LETTERS, PLAYERS, SEATS, Piece, board_of, cell_to_text
 
 States = NDArray[np.uint64]
 FIELDS = ("board", "turn", "hands", "eliminated", "ply", "rule")
@@ -179,7 +179,7 @@ def _read_eliminated(text: str) -> list[int]:
 def _check_kings(given: dict[str, str], board: list[Piece | None], out: list[int]) -> None:
     """Refuse a living seat without exactly one king, and an eliminated one with any."""
     king = rules.KINDS.index("K")
-    for seat, name in enumerate(NAMES):
+    for seat, name in enumerate(PLAYERS):
         kings = board.count((seat, king))
         wanted = 0 if seat in out else 1
         if kings != wanted:
@@ -202,7 +202,7 @@ def _check_pieces(given: dict[str, str], board: list[Piece | None], hands: list[
         if piece is None or piece[1] > rules.KNIGHT:
             continue
         seat, kind = piece
-        place = f"{NAMES[seat]}'s {rules.KINDS[kind]} on {cell_to_text(cell)}"
+        place = f"{PLAYERS[seat]}'s {rules.KINDS[kind]} on {cell_to_text(cell)}"
         if rules.depth_of(seat, cell) < 1 + (kind == rules.KNIGHT):
             refuse("board", given["board"], f"pieces that can still move; {place} never could")
         line = cell // 9 if seat == 2 else cell % 9
@@ -230,7 +230,7 @@ def resign(game: Game, state: States, seat: int) -> States:
     if record["winner"] >= 0 or record["fallen"][seat]:
         why = "the game is over" if record["winner"] >= 0 else "that player is eliminated already"
         raise IllegalActionError(
-            f"{NAMES[seat]} can't resign: {why}; allowed: living players, before the end"
+            f"{PLAYERS[seat]} can't resign: {why}; allowed: living players, before the end"
         )
     with np.errstate(over="ignore"):
         _lift(record["sets"], seat, int(record["kings"][seat]))

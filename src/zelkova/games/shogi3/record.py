@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from zelkova.errors import IllegalActionError, NotationError, hint
 from zelkova.games.game import Game, Position
 from zelkova.games.shogi3 import rules
-from zelkova.games.shogi3.notation import NAMES, SEATS, text_to_action
+from zelkova.games.shogi3.notation import PLAYERS, SEATS, text_to_action
 from zelkova.games.shogi3.position import States, resign, text_to_position
 from zelkova.games.single import Single
 
@@ -69,7 +69,7 @@ def _play(game: Game, state: States, move: str, number: int) -> States:
             return resign(game, state, SEATS.index(letter))
         action = text_to_action(game, record, move)
         if action not in Single(game).legal_actions(state):
-            turn = NAMES[int(record["to_play"])]
+            turn = PLAYERS[int(record["to_play"])]
             raise IllegalActionError(f"`{move}` is not legal for {turn}\n{Position(game, state)}")
     except (NotationError, IllegalActionError) as error:
         raise NotationError(f"{where}: {error}") from None
