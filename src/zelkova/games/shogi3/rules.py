@@ -341,6 +341,39 @@ def sort_pieces(sets, seat, word):
     return pawns, lances, knights, silvers, golds, kings, bishops, rooks, bit3
 
 
+@numba.njit(error_model="numpy", forceinline=True)
+def slide(seat, direction, slide0, slide1, full0, full1, lance0, lance1, risen0, risen1):
+    """Give the cells that a set of pieces slides to without promotion, and with it."""
+    step0, step1, rise0, rise1 = NONE, NONE, NONE, NONE
+    while (slide0 | slide1) != NONE:
+        cell = first(slide0, slide1)
+        slide0, slide1 = drop_first(slide0, slide1)
+        seen0, seen1 = see(cell, direction, full0, full1)
+        if not holds(risen0, risen1, cell):
+            low, high = ALL, ALL
+            if DEPTH[seat, cell] > 2:
+                low, high = UP_TO[2, seat, 0], UP_TO[2, seat, 1]
+            rise0, rise1 = rise0 | (seen0 & low), rise1 | (seen1 & high)
+        if holds(lance0, lance1, cell):
+            seen0, seen1 = seen0 & ~UP_TO[0, seat, 0], seen1 & ~UP_TO[0, seat, 1]
+        step0, step1 = step0 | seen0, step1 | seen1
+    return step0, step1, rise0, rise1
+
+
+@numba.njit(error_model="numpy", forceinline=True)
+def write_jumps(seat, knight0, knight1, open0, open1, out, stays, rises):
+    """Write the knights' jumps; give the lengths of both lists."""
+    must0, must1 = UP_TO[1, seat, 0], UP_TO[1, seat, 1]
+    may0, may1 = UP_TO[2, seat, 0], UP_TO[2, seat, 1]
+    for side in range(2):
+        low, high = knight0 & JUMPERS[seat, side, 0], knight1 & JUMPERS[seat, side, 1]
+        low, high = shift(low, high, JUMPS[seat, side])
+        low, high = low & open0, high & open1
+        stays = write_set(out, stays, 8 + side, low & ~must0, high & ~must1)
+        rises = write_set(out, rises, RISE + 8 + side, low & may0, high & may1)
+    return stays, rises
+
+
 @numba.njit(error_model="numpy")
 def write_moves(sets, seat, out):
     """Write the moves on the board in ascending order; give their number."""
@@ -372,29 +405,14 @@ def write_moves(sets, seat, out):
         by = SHIFTS[direction]
         step0, step1 = shift(step0 & LEAVES[direction, 0], step1 & LEAVES[direction, 1], by)
         rise0, rise1 = shift(rise0 & LEAVES[direction, 0], rise1 & LEAVES[direction, 1], by)
-        while (slide0 | slide1) != NONE:
-            cell = first(slide0, slide1)
-            slide0, slide1 = drop_first(slide0, slide1)
-            seen0, seen1 = see(cell, direction, full0, full1)
-            if not holds(risen0, risen1, cell):
-                low, high = ALL, ALL
-                if DEPTH[seat, cell] > 2:
-                    low, high = UP_TO[2, seat, 0], UP_TO[2, seat, 1]
-                rise0, rise1 = rise0 | (seen0 & low), rise1 | (seen1 & high)
-            if ahead == 0 and holds(lance0, lance1, cell):
-                seen0, seen1 = seen0 & ~UP_TO[0, seat, 0], seen1 & ~UP_TO[0, seat, 1]
-            step0, step1 = step0 | seen0, step1 | seen1
+        seen0, seen1, up0, up1 = slide(
+            seat, direction, slide0, slide1, full0, full1, lance0, lance1, risen0, risen1
+        )
+        step0, step1, rise0, rise1 = step0 | seen0, step1 | seen1, rise0 | up0, rise1 | up1
         stays = write_set(out, stays, direction, step0 & open0, step1 & open1)
         rises = write_set(out, rises, RISE + direction, rise0 & open0, rise1 & open1)
     if (knight0 | knight1) != NONE:
-        for side in range(2):
-            low, high = knight0 & JUMPERS[seat, side, 0], knight1 & JUMPERS[seat, side, 1]
-            low, high = shift(low, high, JUMPS[seat, side])
-            low, high = low & open0, high & open1
-            must0, must1 = UP_TO[1, seat, 0], UP_TO[1, seat, 1]
-            stays = write_set(out, stays, 8 + side, low & ~must0, high & ~must1)
-            may0, may1 = UP_TO[2, seat, 0], UP_TO[2, seat, 1]
-            rises = write_set(out, rises, RISE + 8 + side, low & may0, high & may1)
+        stays, rises = write_jumps(seat, knight0, knight1, open0, open1, out, stays, rises)
     for place in range(HALF, rises):
         out[stays] = out[place]
         stays += 1
