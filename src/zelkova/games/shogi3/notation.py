@@ -73,8 +73,8 @@ def text_to_action(game: Any, state: Any, text: str) -> int:
     Raises:
         NotationError: the text names no move of the player to move.
     """
-    given = text.strip()
-    drop = re.fullmatch(r"([PLNSGBRplnsgbr])\*([1-9][a-i])", given)
+    given = text.strip().lower()
+    drop = re.fullmatch(r"([plnsgbr])\*([1-9][a-i])", given)
     if drop:
         return 81 * (rules.DROP + HAND_LETTERS.index(drop[1].upper())) + text_to_cell(drop[2])
     match = re.fullmatch(r"([1-9][a-i])([1-9][a-i])(\+?)", given)
