@@ -2,9 +2,9 @@
 
     python -m tests.games.shogi3.agree --plies 5000000 --seed 1
 
-Every second game starts from a random position; now and then a player resigns. At each position the legal
-moves with their numbers, the text and the result are compared; the planes, the text of every move and the
-position read from its text at some.
+Every second game starts from a random position, a few from one where Blue must pass; now and then a player
+resigns. At each position the legal moves with their numbers, the text and the result are compared; the planes,
+the text of every move and the position read from its text at some.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from zelkova.games.shogi3 import position as positions
 from zelkova.games.shogi3.record import result_of
 
 RULES = ("own", "share", "vanish")
+SHUT_IN = "bGbGbKb+Sb+Sb+Sb+Sb+Nb+N/bPbPbPbPbPbPbPbPbP/9/4rK4/9/8gK/9/9/9 b -/-/- - 40 own"  # Blue passes
 LIMITS = (499, 60)
 RESIGNS = 0.002  # chance at each position
 LOOKS = 0.02  # of the positions are looked at in all detail
@@ -50,6 +51,8 @@ def agree(plies: int, seed: int) -> dict[str, int]:
         text = START.replace("own", rule)
         if rng.random() < 0.5:
             text = random_position(rng, rule, most)
+        elif rng.random() < 0.05:
+            text = SHUT_IN.replace("own", rule)
         play_one(loaded[rule, most], SlowGame(text, most), text, rng, met)
         met["games"] += 1
     return met

@@ -11,7 +11,7 @@ from zelkova import games
 def test_20000_random_plies_agree_under_the_three_capture_rules() -> None:
     met = agree(20_000, seed=11)
     assert met["plies"] >= 20_000
-    assert min(met["last"], met["entry"], met["limit"], met["resigned"]) > 0
+    assert min(met["last"], met["entry"], met["limit"], met["resigned"], met["passes"]) > 0
     assert met["most moves"] > 200
 
 
