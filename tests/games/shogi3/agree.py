@@ -3,8 +3,8 @@
     python -m tests.games.shogi3.agree --plies 5000000 --seed 1
 
 Every second game starts from a random position, a few from one where Blue must pass; now and then a player
-resigns. At each position the legal moves with their numbers, the text and the result are compared; the planes,
-the text of every move and the position read from its text at some.
+resigns. Legal moves with their numbers, the text and the result are compared at each position; the planes,
+the texts of moves and the position read from its text at some.
 """
 
 import argparse
