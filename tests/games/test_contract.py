@@ -1,5 +1,6 @@
 """Every registered game keeps the contract, with its defaults and with other options."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("breakthrough", {"height": 5, "width": 2}),
     ("breakthrough", {"height": 6, "width": 7}),
     ("2048", {"size": 2}),
+    ("shogi3", {"capture": "share"}),
+    ("shogi3", {"capture": "vanish", "max_plies": 30}),
     ("2048", {"size": 3, "full_score": 500}),
 ]
 
@@ -113,8 +116,10 @@ def test_states_of_another_width_are_refused() -> None:
 def test_every_game_has_a_page_with_its_planes(name: str) -> None:
     folder = registry.BUILT_IN[name][0]
     text = (Path(__file__).parents[2] / "docs" / "games" / f"{folder}.md").read_text()
+    rows = re.findall(r"^\| (\d+)(?: to (\d+))? \| ", text, flags=re.MULTILINE)
+    shown = [plane for first, last in rows for plane in range(int(first), int(last or first) + 1)]
     planes = games.load(name).observation_shape[0]
-    assert all(f"\n| {plane} | " in text for plane in range(planes))
+    assert shown[:planes] == list(range(planes))
     options = games.load(name).options
     assert all(f"`{option}" in text for option in (vars(options) if options else ()))
     assert f"`{name}`" in text or name == folder

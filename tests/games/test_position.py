@@ -88,6 +88,8 @@ def test_moves_are_read_as_people_write_them() -> None:
     assert games.load("othello").position().play(" D3 ").actions_played == [19]
     for text in ("a2-a3", "a2a3", "A2-A3"):
         assert games.load("breakthrough").position().text_to_action(text) == 3 * 48 + 1
+    for text in ("7g7f", " 7G7F", "l*1I", "L*1i"):
+        assert games.load("shogi3").position().text_to_action(text) == (47 if "7" in text else 1781)
 
 
 @pytest.mark.parametrize("name", games.names())
@@ -96,7 +98,7 @@ def test_drawings_are_readable_without_colour_and_without_unicode(name: str) -> 
     position.play(int(position.legal_actions()[0]))
     plain = position.draw(unicode=False)
     assert plain.isascii()
-    assert ("2" if name == "2048" else "X") in plain
+    assert {"2048": "2", "shogi3": "bK"}.get(name, "X") in plain
     assert "\x1b[" in position.draw(colour=True)
     assert "\x1b" not in position.draw()
     svg = position._repr_svg_()

@@ -140,6 +140,7 @@ def test_a_narrow_encoding_and_no_colour() -> None:
         (["tic_tac_toe", "--agent", "paranoid:x"], "such as paranoid:6"),
         (["tic_tac_toe", "--agent", "minmax"], "did you mean `minimax`?"),
         (["tic_tac_toe", "--seat", "3"], "known: 1, 2, none"),
+        (["shogi3", "--seat", "1,bleu"], "did you mean `blue`"),
         (["connect_four", "--set", "game.hight=8"], "did you mean `height`?"),
         (["connect_four", "--set", "height=8"], "game.height=8"),
         (["connect_four", "--set", "game.height=800"], "allowed: 1 to 32"),

@@ -35,7 +35,9 @@ AgentName = Annotated[
         help="Who plays the other seats; by default the run, or uct:1000.",
     ),
 ]
-Seat = Annotated[str, typer.Option(help="The player that you are, from 1; several as 1,2; none to watch.")]
+Seat = Annotated[
+    str, typer.Option(help="The player that you are, from 1 or by name; several as 1,2; none to watch.")
+]
 Simulations = Annotated[int, typer.Option(min=1, help="Simulations a move, of an agent with a network.")]
 
 
@@ -58,7 +60,7 @@ def play(
     name = agent or (str(run) if run is not None else _DEFAULT)
     thinker = _find_thinker(name, game, simulations, device or "auto")
     table = Table(
-        seats=_parse_seats(seat, game.num_players),
+        seats=_parse_seats(seat, game),
         seed=_fresh_seed() if seed is None else seed,
         colour=console.has_colour(sys.stdout),
         unicode=console.has_unicode(sys.stdout),
@@ -245,19 +247,21 @@ def _refuse_other(name: str, other: Game, game: Game) -> None:
         )
 
 
-def _parse_seats(text: str, players: int) -> frozenset[int]:
-    """Read `--seat`: players from 1, comma between, or none.
+def _parse_seats(text: str, game: Game) -> frozenset[int]:
+    """Read `--seat`: players from 1 or by the name that the game's notation gives, comma between, or none.
 
     Raises:
         ConfigError: there is no such player.
     """
     if text == "none":
         return frozenset()
-    seats = text.split(",")
-    known = [str(player + 1) for player in range(players)]
+    names = [name.lower() for name in getattr(game.notation, "PLAYERS", ())]
+    seats = [str(names.index(seat) + 1) if seat in names else seat for seat in text.lower().split(",")]
+    known = [str(player + 1) for player in range(game.num_players)]
     for seat in seats:
         if seat not in known:
             raise ConfigError(
-                f"--seat {text}: no such player `{seat}`; {hint(seat, [*known, 'none'])}; several as 1,2"
+                f"--seat {text}: no such player `{seat}`; {hint(seat, [*known, *names, 'none'])}; "
+                "several as 1,2"
             )
     return frozenset(int(seat) - 1 for seat in seats)

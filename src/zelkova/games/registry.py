@@ -23,6 +23,7 @@ BUILT_IN: dict[str, tuple[str, dict[str, Any]]] = {
     "hex": ("hex", {}),
     "breakthrough": ("breakthrough", {}),
     "2048": ("game_2048", {}),
+    "shogi3": ("shogi3", {}),
 }
 """The games that come with the package: for each name its folder, and options that it sets."""
 
