@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-STEPS = 2500  # of 128 unrolls: 5,000 decisions, each drawn 64 times as a beginning
+STEPS = 2000  # of 128 unrolls: 4,000 decisions, each drawn 64 times as a beginning
 SEEDS = 3
 EPISODES = 50
 PREFIX = ("latent.value_prefix=true", "unroll.value_prefix=true")
-CORRECTION = ("unroll.correction=true", "unroll.correction_span=5000")
+CORRECTION = ("unroll.correction=true", "unroll.correction_span=4000")
 PRIORITIES = ("replay.priority_alpha=0.6", "replay.priority_beta=0.4")
 SEARCHED = ("reanalyse.policy_share=1.0", "reanalyse.values=search")
 VARIANTS = {
