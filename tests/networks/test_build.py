@@ -48,6 +48,25 @@ def test_one_batch_is_overfitted(kind: str, pooling: int) -> None:
     assert (outcome.argmax(1) == winners).all()
 
 
+def test_a_convolution_gives_each_cell_its_own_actions() -> None:
+    config = NetworkConfig(channels=8, blocks=0, policy_head="conv", policy_channels=6)
+    module = build_network(config, (3, 4, 5), 40, 2, True).eval()
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    planes = torch.rand(2, 3, 4, 5, generator=generator)
+    moved = planes.roll(1, dims=3)  # by one column: what lies inside moves with it
+    before, after = (module(one)[0].view(2, 2, 4, 5) for one in (planes, moved))
+    torch.testing.assert_close(after[..., 2:-1], before[..., 1:-2])
+    assert before.std() > 0.1
+
+
+def test_a_convolution_needs_a_whole_number_of_planes() -> None:
+    with pytest.raises(ConfigError, match=r"7 actions on 42 cells.*next: linear"):
+        build_network(NetworkConfig(policy_head="conv"), (3, 6, 7), 7, 2, True)
+
+
 def test_draw_is_masked_where_the_game_has_none() -> None:
     for kind in ("residual", "mlp"):
         module = build_network(NetworkConfig(kind=kind), (2, 3, 3), 9, 2, has_draws=False)
@@ -81,6 +100,7 @@ def test_seed_alone_decides_fresh_weights() -> None:
         ({"value_hidden": 2.5}, "network.value_hidden is 2.5"),
         ({"pooling_every": -1}, "network.pooling_every is -1"),
         ({"kind": "mlp", "pooling_every": 1}, "whose layers see the whole board; allowed: 0"),
+        ({"policy_head": "cnv"}, "did you mean `conv`"),
         ({"policy_channels": True}, "network.policy_channels is True"),
     ],
 )

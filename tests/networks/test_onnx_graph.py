@@ -32,6 +32,22 @@ def test_onnx_answers_as_the_module(
         np.testing.assert_allclose(one, other.numpy(), atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("batch", [None, 13])
+def test_onnx_answers_as_a_policy_of_planes(
+    trained: Callable[..., nn.Module], planes: NDArray[np.float32], batch: int | None
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    module = trained(NetworkConfig(channels=8, blocks=1, policy_head="conv"), (3, 6, 7), 84, 3)
+    session = onnxruntime.InferenceSession(
+        write_onnx(module, (3, 6, 7), batch), providers=["CPUExecutionProvider"]
+    )
+    given = session.run(list(OUTPUTS), {"planes": planes})
+    with torch.inference_mode():
+        wanted = module(torch.from_numpy(planes))
+    for one, other in zip(given, wanted, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), atol=1e-4, rtol=1e-4)
+
+
 class Unknown(nn.Module):
     """A network with a step that no writer knows."""
 

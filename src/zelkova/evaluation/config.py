@@ -12,6 +12,9 @@ MOST_SIMULATIONS = 100_000_000
 UCT = re.compile(r"uct:([1-9][0-9]{0,6}|10000000)")
 """How the reference opponent is named, with its simulations a move."""
 
+LADDER = re.compile(r"random|greedy|minimax|scaffold:[1-9][0-9]{0,6}|(maxn|paranoid|alphabeta):[1-9][0-9]?")
+"""How the other players without a network are named."""
+
 REFERENCES = (
     "random", "uct:1000", "scaffold:100", "greedy", "paranoid:6", "maxn:4", "alphabeta:6", "minimax",
 )  # fmt: skip
@@ -75,8 +78,9 @@ class RatingConfig:
                 f"rating.opponents is {self.opponents}; allowed: different players, at least one"
             )
         for name in self.opponents:
-            if name != "random" and not UCT.fullmatch(name):
+            if not UCT.fullmatch(name) and not LADDER.fullmatch(name):
                 raise ConfigError(
-                    f"rating.opponents names `{name}`; allowed: random, and uct:N with N from 1 to 10000000;"
-                    f" {hint(name, REFERENCES[:2])}"
+                    f"rating.opponents names `{name}`; allowed: random, uct:N with N from 1 to 10000000,"
+                    " scaffold:N, greedy, maxn:DEPTH, paranoid:DEPTH, alphabeta:DEPTH and minimax;"
+                    f" {hint(name, REFERENCES)}"
                 )

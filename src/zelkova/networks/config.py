@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from zelkova.errors import ConfigError, hint
 
 Kind = Literal["residual", "mlp"]
+PolicyHead = Literal["linear", "conv"]
 
 MOST_BLOCKS = 1000
 MOST_UNITS = 1_000_000  # channels or hidden units
@@ -23,7 +24,10 @@ class NetworkConfig:
     channels: int = 32  # channels of the tower; the width of a hidden layer is 4 times this for an MLP
     blocks: int = 3  # residual blocks; hidden layers for an MLP
     pooling_every: int = 0  # residual: every such block also pools over the whole board; 0: none does
-    policy_channels: int = 8  # channels that the residual policy head flattens
+    policy_head: PolicyHead = "linear"
+    # residual: a linear layer over all cells, or a convolution that gives each cell its own actions, for
+    # games whose action is a plane times the cells plus a cell
+    policy_channels: int = 8  # channels that the residual policy head reads
     value_channels: int = 4  # channels that the residual value head flattens
     value_hidden: int = 64  # units of the value head's hidden layer
 
@@ -31,8 +35,13 @@ class NetworkConfig:
         """Refuse what can't be built."""
         if self.kind not in get_args(Kind):
             raise ConfigError(f"unknown network.kind `{self.kind}`; {hint(str(self.kind), get_args(Kind))}")
+        if self.policy_head not in get_args(PolicyHead):
+            raise ConfigError(
+                f"unknown network.policy_head `{self.policy_head}`;"
+                f" {hint(str(self.policy_head), get_args(PolicyHead))}"
+            )
         for field in fields(self):
-            if field.name == "kind":
+            if field.name in ("kind", "policy_head"):
                 continue
             value = getattr(self, field.name)
             counts_blocks = field.name in ("blocks", "pooling_every")

@@ -7,6 +7,7 @@ over outcomes (each seat wins, or a draw) in place of one number, and some block
 import torch
 from torch import Tensor, nn
 
+from zelkova.errors import ConfigError
 from zelkova.networks.config import NetworkConfig
 from zelkova.networks.outcome import draw_mask
 
@@ -99,7 +100,7 @@ class ResidualNetwork(nn.Module):
             )
         )
         self.policy_reduce = convolution(config.channels, config.policy_channels, 1)
-        self.policy_out = nn.Linear(config.policy_channels * cells, num_actions)
+        self.policy_out = self._policy_layer(config, cells, num_actions)
         self.value_reduce = convolution(config.channels, config.value_channels, 1)
         self.value_hidden = nn.Linear(config.value_channels * cells, config.value_hidden)
         self.value_out = nn.Linear(config.value_hidden, num_players + 1)
@@ -107,7 +108,25 @@ class ResidualNetwork(nn.Module):
         self.register_buffer("draw_mask", draw_mask(num_players, has_draws), persistent=False)
         for last in (self.policy_out, self.value_out):
             nn.init.zeros_(last.weight)
+            assert last.bias is not None
             nn.init.zeros_(last.bias)
+
+    @staticmethod
+    def _policy_layer(config: NetworkConfig, cells: int, num_actions: int) -> nn.Linear | nn.Conv2d:
+        """Build what gives the policy's logits.
+
+        Raises:
+            ConfigError: the actions are no whole number of planes.
+        """
+        if config.policy_head == "linear":
+            return nn.Linear(config.policy_channels * cells, num_actions)
+        planes, rest = divmod(num_actions, cells)
+        if rest:
+            raise ConfigError(
+                f"network.policy_head = conv for {num_actions} actions on {cells} cells; allowed: a multiple"
+                " of the cells; next: linear"
+            )
+        return nn.Conv2d(config.policy_channels, planes, 1)
 
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
         """Evaluate a batch.
@@ -118,7 +137,11 @@ class ResidualNetwork(nn.Module):
             policy_logits [B, A] and outcome_logits [B, P + 1], in the network's view of the seats.
         """
         hidden = self.tower(torch.relu(self.stem(planes)))
-        policy = torch.relu(self.policy_reduce(hidden)).flatten(1)
+        policy = torch.relu(self.policy_reduce(hidden))
+        if isinstance(self.policy_out, nn.Conv2d):
+            logits = self.policy_out(policy).flatten(1)
+        else:
+            logits = self.policy_out(policy.flatten(1))
         value = torch.relu(self.value_reduce(hidden)).flatten(1)
         outcome = self.value_out(torch.relu(self.value_hidden(value))) + self.draw_mask
-        return self.policy_out(policy), outcome
+        return logits, outcome

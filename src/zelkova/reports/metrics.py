@@ -184,7 +184,8 @@ def find_metric(name: str) -> Metric | None:
 
 def show_opponent(name: str) -> str:
     """Write the opponent of an `eval/score_` metric as players are named: `uct:1000`."""
-    return re.sub(r"^uct_(\d+)$", r"uct:\1", name.removeprefix(_OPEN))
+    budget = r"^(uct|scaffold|maxn|paranoid|alphabeta)_(\d+)$"
+    return re.sub(budget, r"\1:\2", name.removeprefix(_OPEN))
 
 
 def as_markdown() -> str:
