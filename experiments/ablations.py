@@ -52,10 +52,10 @@ def read_rounds(where: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
-def run_trials(base: Path) -> None:
-    """Run what is not finished, one seed of everything before the next."""
+def run_trials(base: Path, seeds: list[int]) -> None:
+    """Run what is not finished of some seeds, one seed of everything before the next."""
     base.mkdir(parents=True, exist_ok=True)
-    for seed in range(SEEDS):
+    for seed in seeds:
         for variant, changes in VARIANTS.items():
             where = folder_of(base, variant, seed)
             measured = where.with_suffix(".json")
@@ -125,10 +125,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("what", choices=("run", "show"))
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(SEEDS)), help="of the runs")
     parser.add_argument("--json", type=Path, metavar="FILE")
     given = parser.parse_args()
     if given.what == "run":
-        run_trials(given.folder)
+        run_trials(given.folder, given.seeds)
         return
     records = show(given.folder)
     if given.json is not None:
