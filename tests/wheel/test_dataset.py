@@ -88,6 +88,11 @@ def test_what_is_given_is_kept(tmp_path: Path) -> None:
     assert parts[0].legal.tolist() == [[True, True, False]] * 3
 
 
+def test_mixed_values_need_no_root_values_either(tmp_path: Path) -> None:
+    parts, _ = read_data([write(tmp_path)], SPEC, ReanalyseConfig(policy_share=1.0, values="mixed"))
+    assert not any(part.root_values.any() for part in parts)
+
+
 @pytest.mark.parametrize(
     ("reanalyse", "others", "words"),
     [

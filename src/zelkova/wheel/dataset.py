@@ -219,7 +219,7 @@ def _defaults(
     elif ("candidates" in rows) != bool(spec.action_dim):
         raise ShapeError("candidates go with a policy over continuous actions; give both or neither")
     if "root_values" not in rows:
-        if reanalyse.values != "target":
+        if reanalyse.values not in ("target", "mixed"):  # which take every value from the target network
             raise ConfigError(
                 f"it has no root_values, and reanalyse.values is {reanalyse.values}, which needs them; next:"
                 " --set reanalyse.values=target"
