@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from zelkova.errors import ConfigError
 
+WITHOUT_WEIGHTS = re.compile(r"random|greedy|minimax|(uct|maxn|paranoid|alphabeta):.*")
+"""Players that only say which move they play."""
+
 
 @dataclass(frozen=True)
 class TeacherConfig:
@@ -26,7 +29,7 @@ class TeacherConfig:
                 f"teacher.player is `{self.player}` and teacher.positions is {self.positions}; allowed: both"
                 " or neither"
             )
-        if re.match(r"(random|uct:|maxn:|paranoid:|alphabeta:|greedy|minimax)", self.player):
+        if WITHOUT_WEIGHTS.fullmatch(self.player):
             raise ConfigError(
                 f"teacher.player is `{self.player}`, which gives no weights for all moves; allowed:"
                 " scaffold:N, a run's folder or a checkpoint"
