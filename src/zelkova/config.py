@@ -22,9 +22,7 @@ from zelkova.networks.config import NetworkConfig
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.replay.config import ReplayConfig, UnrollConfig
 from zelkova.search.config import SearchConfig
-from zelkova.selfplay.config import SelfPlayConfig
-from zelkova.selfplay.reanalyse_config import ReanalyseConfig
-from zelkova.selfplay.teacher_config import TeacherConfig
+from zelkova.selfplay.config import ReanalyseConfig, SelfPlayConfig, TeacherConfig
 
 T = TypeVar("T")
 

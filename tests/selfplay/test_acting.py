@@ -45,7 +45,7 @@ def heats(segment: int) -> list[list[float]]:
         found.append(temperature.tolist())
         return search(*seen, temperature=temperature, **others)
 
-    wheel.agent.search = watch  # type: ignore[method-assign]
+    wheel.agent.search = watch  # type: ignore[method-assign, assignment]
     wheel.selfplay.play_round()
     wheel.close()
     return found

@@ -16,7 +16,7 @@ from zelkova.errors import CheckpointError, ConfigError, ShapeError, ZelkovaErro
 from zelkova.learning.chunks import ChunkStore, Packing
 from zelkova.replay.packing import pack_episodes
 from zelkova.replay.trajectory import TrajectorySpec
-from zelkova.selfplay.reanalyse_config import ReanalyseConfig
+from zelkova.selfplay.config import ReanalyseConfig
 from zelkova.wheel.dataset import PACKING, read_data
 
 SPEC = TrajectorySpec((2,), "float32", 3, 0, 3, 1)

@@ -15,7 +15,7 @@ from zelkova.learning.checkpoint import numbered_files
 from zelkova.learning.chunks import ChunkStore, Packing, read_chunk
 from zelkova.replay.packing import pack_trajectories, unpack_trajectories
 from zelkova.replay.trajectory import Trajectory, TrajectorySpec
-from zelkova.selfplay.reanalyse_config import ReanalyseConfig
+from zelkova.selfplay.config import ReanalyseConfig
 
 PACKING = Packing(pack_trajectories, unpack_trajectories)
 NEEDED = ("observations", "actions", "rewards", "terminated", "truncated")
