@@ -8,6 +8,7 @@ import pytest
 from zelkova import games, settings
 from zelkova.config import GameConfig, RunConfig, load_config, preset_names, refuse_changes
 from zelkova.errors import ConfigError
+from zelkova.wheel.learned import LearnedWheel
 
 
 @dataclass(frozen=True)
@@ -155,3 +156,25 @@ def test_a_run_of_an_older_version_goes_on_with_the_defaults_of_what_it_did_not_
     pooling = load_config("connect_four", ["network.pooling_every=2"])
     with pytest.raises(ConfigError, match=r"`network.pooling_every` was 0 when .* and is 2 now"):
         refuse_changes(saved, pooling, file)
+
+
+@pytest.mark.parametrize(
+    ("preset", "override"),
+    [
+        ("gumbel-muzero-cartpole", "selfplay.restart_share=0.1"),
+        ("gumbel-muzero-cartpole", "selfplay.fast_simulations=4"),
+        ("muzero-tictactoe", "selfplay.past_share=0.25"),
+        ("muzero-tictactoe", "replay.td_lambda=0.5"),
+        ("alphazero-tic-tac-toe", "replay.priority_alpha=1.0"),
+    ],
+)
+def test_settings_that_nothing_would_read_are_refused(preset: str, override: str) -> None:
+    name = override.partition("=")[0]
+    with pytest.raises(ConfigError, match=rf"{name} is .* where nothing reads it"):
+        load_config(preset, [override])
+    load_config(preset, [f"{name}=0"])
+
+
+def test_numbered_actions_are_not_drawn() -> None:
+    with pytest.raises(ConfigError, match=r"num_samples is 2 and CartPole-v1 has 2 numbered actions"):
+        LearnedWheel(load_config("gumbel-muzero-cartpole", ["planning.num_samples=2", "size=tiny"]))

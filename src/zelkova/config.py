@@ -22,9 +22,7 @@ from zelkova.networks.config import NetworkConfig
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.replay.config import ReplayConfig, UnrollConfig
 from zelkova.search.config import SearchConfig
-from zelkova.selfplay.config import SelfPlayConfig
-from zelkova.selfplay.reanalyse_config import ReanalyseConfig
-from zelkova.selfplay.teacher_config import TeacherConfig
+from zelkova.selfplay.config import ReanalyseConfig, SelfPlayConfig, TeacherConfig
 
 T = TypeVar("T")
 
@@ -44,6 +42,12 @@ FIXED = (  # what a run's weights and games in play depend on
     ("replay", "offline_steps"),
     ("learning", "optimizer"),
 )
+UNREAD = {  # by model, what nothing reads there; 0 is off
+    "learned": (
+        "selfplay.restart_share", "selfplay.fast_simulations", "selfplay.past_share", "replay.td_lambda",
+    ),
+    "rules": ("replay.priority_alpha",),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class RunConfig:
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
 
     def __post_init__(self) -> None:
-        """Refuse a seed that a random stream would."""
+        """Refuse a seed that a random stream would, and settings that do not go together."""
         if not 0 <= self.seed <= LARGEST_SEED:
             raise ConfigError(f"seed is {self.seed}; allowed: 0 to {LARGEST_SEED}")
         if self.latent.value_prefix != self.unroll.value_prefix:
@@ -107,6 +111,7 @@ class RunConfig:
                 "a fixed data set (--offline, replay.offline_steps) trains learned models, and model = rules;"
                 " next: a preset of a learned model, such as muzero-cartpole"
             )
+        self._refuse_unread()
         if self.model == "learned" and self.teacher.player:
             raise ConfigError(
                 f"teacher.player is `{self.teacher.player}` and model = learned; a teacher knows the rules;"
@@ -117,6 +122,21 @@ class RunConfig:
                 f"env.id is `{self.env.id}` and model = rules; an environment's rules aren't known;"
                 " next: model = learned"
             )
+
+    def _refuse_unread(self) -> None:
+        """Refuse settings that the other kind of model alone reads.
+
+        Raises:
+            ConfigError: names one.
+        """
+        for model, names in UNREAD.items():
+            for name in names if model == self.model else ():
+                section, key = name.split(".")
+                value = getattr(getattr(self, section), key)
+                if value:
+                    raise ConfigError(
+                        f"{name} is {value} and model = {model}, where nothing reads it; next: leave it at 0"
+                    )
 
 
 def refuse_changes(saved: str, config: RunConfig, path: Path) -> None:

@@ -9,7 +9,12 @@ from torch import Tensor, nn
 
 from zelkova.errors import ConfigError, ShapeError
 from zelkova.learning.config import UnrollLossConfig
-from zelkova.learning.unroll_loss import UnrollObjective, gaussian_log_prob, scale_gradient
+from zelkova.learning.unroll_loss import (
+    UnrollObjective,
+    gaussian_entropy,
+    gaussian_log_prob,
+    scale_gradient,
+)
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
 from zelkova.replay.config import UnrollConfig
@@ -259,6 +264,13 @@ def test_the_density_of_squashed_actions_integrates_to_one() -> None:
     at = torch.tanh(torch.tensor([[0.4]], dtype=torch.float64))
     wanted = -math.log(0.3) - 0.5 * math.log(2 * math.pi) - math.log(1 - math.tanh(0.4) ** 2)
     assert float(gaussian_log_prob(mean, std, at)) == pytest.approx(wanted)
+
+
+def test_the_entropy_of_a_continuous_policy_is_that_of_its_normals() -> None:
+    std = torch.tensor([[1.0, 0.5], [2.0, 0.1]])
+    wanted = torch.distributions.Normal(torch.zeros(2, 2), std).entropy()  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(gaussian_entropy(std), wanted.sum(-1))
+    assert float(gaussian_entropy(torch.ones(1))) == pytest.approx(1.418939)
 
 
 def test_actions_at_the_very_edge_have_finite_densities() -> None:

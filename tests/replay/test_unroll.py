@@ -182,6 +182,11 @@ def test_n15_old_data_gets_shorter_horizons() -> None:
     assert along(make_unroll(buffer, pick(buffer, 0), config, np.random.default_rng(0)))[0] == 1.0
 
 
+def test_segments_need_a_horizon_that_ends_within_the_next_part() -> None:
+    with pytest.raises(ConfigError, match="segment = 200 cuts episodes"):
+        UnrollConfig(td_steps=0, segment=200)
+
+
 def test_correction_needs_a_horizon() -> None:
     with pytest.raises(ConfigError, match="td_steps"):
         UnrollConfig(td_steps=0, correction=True)

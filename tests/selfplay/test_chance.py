@@ -5,9 +5,11 @@ from numpy.typing import NDArray
 
 from zelkova import games
 from zelkova.agents.agent import Agent
+from zelkova.games.single import Single
 from zelkova.search.config import SearchConfig
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.group import Group
+from zelkova.selfplay.openings import Opening, Openings
 from zelkova.selfplay.searchers import Searchers
 from zelkova.selfplay.summary import write_games
 
@@ -60,3 +62,19 @@ def test_a_game_as_text_can_be_played_again() -> None:
         position.play(move)
     assert position.is_chance, "what came after the last move is not kept"
     assert position.record["score"] == round(float(episode.returns[0]) * 20000)
+
+
+def test_no_game_begins_where_nature_ends_it_on_the_way_back() -> None:
+    group = new_group(5)
+    openings = Openings(group.game, SelfPlayConfig(games=4, groups=1, restart_share=1.0))
+    first = group.game.initial_states(np.zeros(1, np.uint64))
+    rules, ended, again = Single(group.game), 0, 0
+    for number, episode in enumerate(group.play(40)):
+        openings.kept = [Opening(episode.states, episode.actions)]  # its last move ended the game
+        for draw in range(20):
+            rng = np.random.default_rng([number, draw])
+            state, opening = openings.begin(first, rng)
+            assert not rules.is_terminal(state)
+            again += len(opening.actions) > 0
+            ended += len(opening.actions) == 0
+    assert ended > 0 < again

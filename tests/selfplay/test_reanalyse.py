@@ -17,8 +17,8 @@ from zelkova.replay.config import UnrollConfig
 from zelkova.replay.trajectories import Picks, TrajectoryBuffer
 from zelkova.replay.unroll import Fresh, UnrollBatch, make_unroll
 from zelkova.search.config import SearchConfig
+from zelkova.selfplay.config import ReanalyseConfig, Values
 from zelkova.selfplay.reanalyse import Reanalyser
-from zelkova.selfplay.reanalyse_config import ReanalyseConfig, Values
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from zelkova.errors import CheckpointError, ConfigError, ShapeError, ZelkovaErro
 from zelkova.learning.chunks import ChunkStore, Packing
 from zelkova.replay.packing import pack_episodes
 from zelkova.replay.trajectory import TrajectorySpec
-from zelkova.selfplay.reanalyse_config import ReanalyseConfig
+from zelkova.selfplay.config import ReanalyseConfig
 from zelkova.wheel.dataset import PACKING, read_data
 
 SPEC = TrajectorySpec((2,), "float32", 3, 0, 3, 1)
@@ -86,6 +86,11 @@ def test_what_is_given_is_kept(tmp_path: Path) -> None:
     assert parts[1].root_values.tolist() == [[4], [5]]
     assert parts[0].policy.tolist() == [[0.25, 0.75, 0]] * 3
     assert parts[0].legal.tolist() == [[True, True, False]] * 3
+
+
+def test_mixed_values_need_no_root_values_either(tmp_path: Path) -> None:
+    parts, _ = read_data([write(tmp_path)], SPEC, ReanalyseConfig(policy_share=1.0, values="mixed"))
+    assert not any(part.root_values.any() for part in parts)
 
 
 @pytest.mark.parametrize(

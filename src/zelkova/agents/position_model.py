@@ -1,7 +1,7 @@
 """The search's model made of known rules alone: a position's record is a node's embedding.
 
 What a position is worth, and how likely its actions are good, its kinds say: a network (`rules_model.py`) or
-the game itself (`reference/scaffold.py`).
+the game itself (`own_model.py`).
 """
 
 from abc import ABC, abstractmethod

@@ -92,6 +92,7 @@ def play_in_environment(
         figures: takes the figures.
     Raises:
         CheckpointError: the run can't be read.
+        ConfigError: its environment would be code out of the run's own folder.
         EnvError, MissingExtraError: the environment can't be made or fails.
     """
     from zelkova.evaluation.episodes import play_episodes
@@ -99,13 +100,15 @@ def play_in_environment(
     agent, envs, config, _ = open_environment(text, min(PARALLEL, episodes), simulations, device)
     count = agent.policy.num_simulations
     console.result(f"{config.id}, {count} simulations a decision, no noise")
-    with console.Progress("episodes") as progress:
+    try:
+        with console.Progress("episodes") as progress:
 
-        def watch(done: int) -> None:
-            progress.update(min(done / episodes, 1.0), {"episodes": done})
+            def watch(done: int) -> None:
+                progress.update(min(done / episodes, 1.0), {"episodes": done})
 
-        result = play_episodes(envs, agent.act, episodes, seed, watch)
-    envs.close()
+            result = play_episodes(envs, agent.act, episodes, seed, watch)
+    finally:
+        envs.close()
     played, returns = len(result.returns), result.returns[:, 0]
     params = {"run": text, "env": config.id, "episodes": played, "simulations": count, "seed": seed}
     figures.add("arena/return", result.mean, **params)

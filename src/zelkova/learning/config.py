@@ -119,16 +119,13 @@ class UnrollLossConfig:
     consistency_weight: float = 0.0  # EfficientZero: 2; latents against those of the observations that came
     turn_weight: float = 1.0  # of the head that learns whose turn it is, where there is one
     entropy_weight: float = 0.0  # bonus for the policy's entropy
-    shift_pixels: int = (
-        0  # SPR, EfficientZero: 4; images are shifted by up to so many pixels as they are learnt
-    )
-    intensity: float = 0.0  # SPR, EfficientZero: 0.05; spread of the factor that their brightness gets
+    shift_pixels: int = 0  # images are shifted by up to so many as they are learnt; SPR, EfficientZero: 4
+    intensity: float = 0.0  # spread of the factor that their brightness gets; SPR, EfficientZero: 0.05
     scale: Literal["heads", "all"] = "heads"  # steps after the first weigh 1 / K, or everything does
     gradient_scale: float = 0.5  # of the latent where it enters the dynamics, from the second step on
     scaled_at: Literal["input", "output"] = "input"  # of the dynamics; output halves that step's heads too
-    continuous: Literal["all", "best"] = (
-        "all"  # continuous policies: all candidates by weight, or the best alone
-    )
+    continuous: Literal["all", "best"] = "all"
+    # continuous policies: all candidates by weight, or the best alone
 
     @property
     def augments(self) -> bool:

@@ -36,6 +36,11 @@ def gaussian_log_prob(mean: Tensor, std: Tensor, actions: Tensor) -> Tensor:
     return (density - torch.log1p(-(actions**2))).sum(-1)
 
 
+def gaussian_entropy(std: Tensor) -> Tensor:
+    """Give the differential entropy [...] of independent normals of deviations [..., D], nats."""
+    return (std.log() + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
+
+
 class UnrollObjective:
     """Unrolls a network along the actions that were taken and compares all it says with targets."""
 
@@ -123,7 +128,7 @@ class UnrollObjective:
         return torch.cat(found)
 
     def _policy(self, network: LearnedNetwork, policy: Tensor, batch: UnrollBatch) -> tuple[Tensor, Tensor]:
-        """Give cross-entropies and entropies [B, K + 1]."""
+        """Give cross-entropies and entropies [B, K + 1], nats; continuous entropies are those before tanh."""
         if not network.is_continuous:
             log_probs = torch.log_softmax(policy, dim=-1)
             entropy = -(log_probs.exp() * log_probs).sum(-1)
@@ -134,7 +139,7 @@ class UnrollObjective:
         if self.config.continuous == "best":
             best = nn.functional.one_hot(target.argmax(-1), target.shape[-1])
             target = best.to(target.dtype)
-        return -(target * log_probs).sum(-1), std.log().sum(-1)
+        return -(target * log_probs).sum(-1), gaussian_entropy(std)
 
     def _consistency(self, network: LearnedNetwork, latents: list[Tensor], batch: UnrollBatch) -> Tensor:
         """Give 1 - cos between the unrolled latents and those of the observations that came, [B, K]."""

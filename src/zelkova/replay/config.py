@@ -111,6 +111,11 @@ class UnrollConfig:
             raise ConfigError(f"unroll.discount is {self.discount}; allowed: above 0, 1 at most")
         if self.absorbing not in ("train", "mask"):
             raise ConfigError(f"unroll.absorbing is {self.absorbing!r}; allowed: train or mask")
+        if self.segment and self.td_steps == 0:
+            raise ConfigError(
+                f"unroll.segment = {self.segment} cuts episodes, to whose end td_steps = 0 reaches;"
+                " next: td_steps = 10, for instance, or segment = 0"
+            )
         if self.correction and self.td_steps == 0:
             raise ConfigError(
                 "unroll.correction shortens td_steps, which is 0; next: td_steps = 5, for instance"

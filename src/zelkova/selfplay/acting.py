@@ -27,16 +27,23 @@ class Episode:
     def __init__(self, seed: int, observation: NDArray[Any], legal: NDArray[np.bool_], to_play: int) -> None:
         """Begin with the first observation."""
         self.seed = seed
+        self.dropped = 0  # decisions handed on in earlier parts, of which nothing is kept here
         self.observations = [observation]
         self.legal, self.to_play = legal, to_play  # of the position to act in
         self.steps: dict[str, list[Any]] = {name: [] for name in STEP_FIELDS}
 
     def __len__(self) -> int:
-        """Decisions so far."""
+        """Decisions that are kept here."""
         return len(self.steps["actions"])
+
+    @property
+    def age(self) -> int:
+        """Decisions since the episode began."""
+        return self.dropped + len(self)
 
     def drop(self, count: int) -> None:
         """Forget the first decisions, and what was seen at them."""
+        self.dropped += count
         del self.observations[:count]
         for values in self.steps.values():
             del values[:count]
@@ -136,7 +143,7 @@ class Actors:
 
     def _temperatures(self) -> NDArray[np.float32]:
         """Give each episode's temperature: above 0 in its first decisions."""
-        ages = np.array([len(episode) for episode in self.episodes])
+        ages = np.array([episode.age for episode in self.episodes])
         is_warm = ages < self.config.exploration_moves
         return np.where(is_warm, self.config.temperature, 0.0).astype(np.float32)
 
@@ -201,6 +208,7 @@ class Actors:
             "next_number": self.next_number,
             "numbers": [episode.seed for episode in self.episodes],
             "begun": self.begun,
+            "dropped": [episode.dropped for episode in self.episodes],
         }
         return arrays, [json.dumps(rest)]
 
@@ -213,6 +221,7 @@ class Actors:
         """
         rest = json.loads(texts[0])
         numbers = rest["numbers"]
+        dropped = rest.get("dropped", [0] * len(numbers))  # older versions did not count them
         if len(numbers) != self.config.games:
             raise CheckpointError(
                 f"the state is of {len(numbers)} environments, this run has {self.config.games};"
@@ -231,7 +240,7 @@ class Actors:
                     " actions it does different things; next: begin a new run, or another environment"
                 )
             episode = Episode(int(number), seen[0], now.legal[row], int(now.to_play[row]))
-            episode.observations = list(seen)
+            episode.observations, episode.dropped = list(seen), int(dropped[row])
             episode.steps = {name: list(arrays.get(f"{row}/{name}", ())) for name in STEP_FIELDS}
             self.episodes[row] = episode
 

@@ -1,6 +1,8 @@
-"""How self-play is laid out."""
+"""How self-play is laid out, who plays its first games, and what of its past gets new targets."""
 
-import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Literal
 
 from zelkova.errors import ConfigError
 
@@ -15,9 +17,13 @@ RANGES = {
     "fast_simulations": (0, 100_000_000),
     "past_rounds": (1, 1_000_000_000),
 }
+VALUES = ("stored", "target", "search", "mixed")
+Values = Literal["stored", "target", "search", "mixed"]
+WITHOUT_WEIGHTS = re.compile(r"random|greedy|minimax|(uct|maxn|paranoid|alphabeta):.*")
+"""Players that only say which move they play."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SelfPlayConfig:
     """Many games in lockstep, in groups that alternate: while one waits for its network, another plays."""
 
@@ -53,3 +59,60 @@ class SelfPlayConfig:
             )
         if not self.temperature > 0.0:
             raise ConfigError(f"`temperature` is {self.temperature}; allowed: above 0")
+
+
+@dataclass(frozen=True)
+class TeacherConfig:
+    """A teacher plays a run's first games, and the network learns from its searches: distillation.
+
+    Raises:
+        ConfigError: one is set without the other, or out of range.
+    """
+
+    player: str = ""  # `scaffold:N`, a run's folder or a checkpoint; empty: the network plays from the start
+    positions: int = 0  # that the teacher plays; afterwards the network does
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be."""
+        if not 0 <= self.positions <= 10**12:
+            raise ConfigError(f"teacher.positions is {self.positions}; allowed: 0 to 10**12")
+        if bool(self.player) != bool(self.positions):
+            raise ConfigError(
+                f"teacher.player is `{self.player}` and teacher.positions is {self.positions}; allowed: both"
+                " or neither"
+            )
+        if WITHOUT_WEIGHTS.fullmatch(self.player):
+            raise ConfigError(
+                f"teacher.player is `{self.player}`, which gives no weights for all moves; allowed:"
+                " scaffold:N, a run's folder or a checkpoint"
+            )
+
+
+@dataclass(frozen=True)
+class ReanalyseConfig:
+    """How much of the old data gets new targets.
+
+    Raises:
+        ConfigError: a number out of range, or an unknown word.
+    """
+
+    policy_share: float = 0.0  # of the sampled unrolls, 0..1: their policies come from a fresh search
+    values: Values = "stored"
+    # what targets bootstrap from: the root values of acting, the target network's own values (EfficientZero),
+    # or the fresh searches' root values where there are such; mixed: those of the target network, and of
+    # stale decisions the mean of a fresh search's back-ups is the target itself (EfficientZero V2)
+    mixed_after: int = 40_000  # mixed: optimiser steps before which nothing is stale
+    mixed_newest: int = 20_000  # mixed: newest decisions of the run, which are not stale
+    target_steps: int = 100  # optimiser steps between two sets of the target network's weights
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be."""
+        if self.values not in VALUES:
+            raise ConfigError(f"reanalyse.values is `{self.values}`; allowed: {', '.join(VALUES)}")
+        if not 0.0 <= self.policy_share <= 1.0:
+            raise ConfigError(f"reanalyse.policy_share is {self.policy_share}; allowed: 0 to 1")
+        for name in ("mixed_after", "mixed_newest"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"reanalyse.{name} is {getattr(self, name)}; allowed: 0 or more")
+        if self.target_steps < 1:
+            raise ConfigError(f"reanalyse.target_steps is {self.target_steps}; allowed: 1 or more")

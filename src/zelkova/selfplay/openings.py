@@ -54,7 +54,8 @@ class Openings:
             state = past.states[-1:].copy()
             self._rules.step(state, int(past.actions[-1]))
             self.game.roll(state, rng)
-            return state, past
+            if not self._rules.is_terminal(state):  # nature may have ended it this time
+                return state, past
         opens = rng.random() < config.random_opening
         moves = int(rng.integers(1, config.random_opening_moves + 1)) if opens else 0
         while True:

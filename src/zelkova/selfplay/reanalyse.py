@@ -15,7 +15,7 @@ from zelkova.agents.learned.agent import LearnedAgent, Plan
 from zelkova.replay.config import UnrollConfig
 from zelkova.replay.trajectories import Picks, TrajectoryBuffer
 from zelkova.replay.unroll import Fresh, bootstrap_rows, find_steps
-from zelkova.selfplay.reanalyse_config import ReanalyseConfig
+from zelkova.selfplay.config import ReanalyseConfig
 
 
 class Searched(NamedTuple):

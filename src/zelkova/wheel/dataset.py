@@ -15,7 +15,7 @@ from zelkova.learning.checkpoint import numbered_files
 from zelkova.learning.chunks import ChunkStore, Packing, read_chunk
 from zelkova.replay.packing import pack_trajectories, unpack_trajectories
 from zelkova.replay.trajectory import Trajectory, TrajectorySpec
-from zelkova.selfplay.reanalyse_config import ReanalyseConfig
+from zelkova.selfplay.config import ReanalyseConfig
 
 PACKING = Packing(pack_trajectories, unpack_trajectories)
 NEEDED = ("observations", "actions", "rewards", "terminated", "truncated")
@@ -219,7 +219,7 @@ def _defaults(
     elif ("candidates" in rows) != bool(spec.action_dim):
         raise ShapeError("candidates go with a policy over continuous actions; give both or neither")
     if "root_values" not in rows:
-        if reanalyse.values != "target":
+        if reanalyse.values not in ("target", "mixed"):  # which take every value from the target network
             raise ConfigError(
                 f"it has no root_values, and reanalyse.values is {reanalyse.values}, which needs them; next:"
                 " --set reanalyse.values=target"

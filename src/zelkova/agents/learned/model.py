@@ -20,14 +20,6 @@ class Observed(NamedTuple):
     to_play: Tensor  # int64[B]
 
 
-class Prefix(NamedTuple):
-    """What the value prefix carries along an unroll."""
-
-    hidden: Any  # state of the recurrent head, or None at a reset
-    total: Tensor  # [B, P] sum of rewards since the last reset
-    depth: Tensor  # int64[B] steps since the last reset
-
-
 class LearnedModel:
     """Root and step functions over a network; values and rewards leave as plain numbers."""
 

@@ -6,6 +6,7 @@ likes, which actions to look at first in `weigh(state, actions, out)`. An `Agent
 engine searches so.
 """
 
+import dataclasses
 import re
 
 from zelkova.errors import ConfigError
@@ -30,5 +31,4 @@ def read_scaffold(text: str) -> SearchConfig | None:
     match = _NAME.fullmatch(text)
     if match is None:
         raise ConfigError(f"player `{text}`: allowed: scaffold:N with N from 1 to 9999999, as scaffold:100")
-    fields = {**SEARCH.__dict__, "num_simulations": int(match[1])}
-    return SearchConfig(**fields)
+    return dataclasses.replace(SEARCH, num_simulations=int(match[1]))

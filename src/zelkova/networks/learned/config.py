@@ -47,7 +47,10 @@ class LearnedConfig:
                 raise ConfigError(
                     f"latent.{name} is {value!r}; allowed: whole numbers from {least} to {most}"
                 )
-        words = {"kind": ("mlp", "conv"), "latent_norm": ("minmax", "none"), "turns": ("cyclic", "learned")}
+        words = {
+            "kind": ("mlp", "conv"), "latent_norm": ("minmax", "none"),
+            "heads": ("categorical", "scalar"), "turns": ("cyclic", "learned"),
+        }  # fmt: skip
         for name, allowed in words.items():
             if getattr(self, name) not in allowed:
                 raise ConfigError(
