@@ -68,7 +68,7 @@ class PastNetworks:
             if array.shape != tuple(like[parameter].shape):
                 raise ValueError(f"{name} is of shape {array.shape}, not {tuple(like[parameter].shape)}")
             found.setdefault(int(number), {})[parameter] = like[parameter].detach().cpu().new_tensor(array)
-        for number, weights in found.items():
+        for kept, weights in found.items():
             if weights.keys() != like.keys():
-                raise ValueError(f"that of round {number} lacks {sorted(like.keys() - weights.keys())}")
-        self.networks = {number: found[number] for number in sorted(found)}
+                raise ValueError(f"that of round {kept} lacks {sorted(like.keys() - weights.keys())}")
+        self.networks = {kept: found[kept] for kept in sorted(found)}
