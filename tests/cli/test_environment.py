@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -202,7 +203,7 @@ def test_an_edited_description_is_refused(run: Path, tmp_path: Path, words: dict
 
 @pytest.mark.parametrize("name", ["Acrobot-v1", "CartPoleWithThreeActions-v0"])
 def test_another_environment_is_refused(run: Path, tmp_path: Path, name: str) -> None:
-    def make() -> gymnasium.Env[np.ndarray, int]:
+    def make(**_: Any) -> Any:
         env = gymnasium.make("CartPole-v1")
         env.action_space = gymnasium.spaces.Discrete(3)
         return env

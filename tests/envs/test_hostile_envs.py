@@ -76,7 +76,7 @@ def test_what_is_raised_or_printed_at_closing_does_no_harm(
 
 
 def test_a_constructor_that_raises_or_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    def make(raises: bool = False) -> Any:
+    def make(raises: bool = False, **_: Any) -> Any:
         print("made")
         return Habits(Leaves("away") if raises else None, "init")
 
