@@ -6,6 +6,7 @@ size, `--set`. To add a section, import its dataclass and add one field to `RunC
 
 import dataclasses
 import importlib.resources
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any, Literal, TypeVar, overload
 from zelkova import games, settings
 from zelkova.agents.learned.config import PlanningConfig
 from zelkova.envs.config import EnvConfig
+from zelkova.envs.make import refuse_inside as refuse_module_inside
 from zelkova.errors import LARGEST_SEED, ConfigError, hint
 from zelkova.evaluation.config import RatingConfig
 from zelkova.learning.config import CheckpointConfig, LearningConfig, UnrollLossConfig
@@ -174,6 +176,30 @@ def refuse_changes(saved: str, config: RunConfig, path: Path) -> None:
             )
 
 
+def refuse_own_code(config: RunConfig, folder: Path) -> None:
+    """Refuse settings that would run code which lies in a run's own folder: it may have come from a stranger.
+
+    Args:
+        config: of the run.
+        folder: of the run.
+    Raises:
+        ConfigError: the environment's module or the teacher lies there.
+        GameError: the game's file does.
+    """
+    games.refuse_inside(config.game.name, folder)
+    refuse_module_inside(config.env.id, folder)
+    teacher = config.teacher.player
+    if not teacher or not Path(teacher).exists():
+        return
+    for place in (Path(teacher).resolve(), Path(os.path.abspath(teacher))):
+        if any(above.samefile(folder) for above in (place, *place.parents)):
+            raise ConfigError(
+                f"teacher.player {teacher} lies in the run's own folder {folder}, and a checkpoint names the"
+                " file of its game, which would be run; next: if you trust it, move it elsewhere and name it"
+                " there: --set teacher.player=path/to/it"
+            )
+
+
 def preset_names() -> tuple[str, ...]:
     """Give the names of the presets that come with the package."""
     files = importlib.resources.files("zelkova").joinpath("presets").iterdir()
@@ -194,7 +220,7 @@ def load_config(source: str, overrides: Sequence[str] = (), kind: type[Any] = Ru
         kind: the dataclass to fill.
     Raises:
         ConfigError: source, a key or a value is not known or not allowed; the message names the nearest.
-        GameError: the settings of a run name a game's file in the run's own folder.
+        GameError: the settings of a run name a game's file in the run's own folder (see refuse_own_code).
     """
     table = find_source(source)
     overlay: dict[str, Any] = {}
@@ -210,7 +236,7 @@ def load_config(source: str, overrides: Sequence[str] = (), kind: type[Any] = Ru
     config = settings.build(kind, settings.merge(table, overlay))
     is_of_run = source.endswith(".toml") and (Path(source).parent / "checkpoints").is_dir()
     if isinstance(config, RunConfig) and is_of_run:
-        games.refuse_inside(config.game.name, Path(source).parent)
+        refuse_own_code(config, Path(source).parent)
     if isinstance(config, RunConfig) and config.game.name.endswith(".py"):  # a run may go on from anywhere
         game = dataclasses.replace(config.game, name=str(Path(config.game.name).resolve()))
         return dataclasses.replace(config, game=game)

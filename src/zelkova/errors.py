@@ -69,6 +69,19 @@ def hint(given: str, known: Iterable[str]) -> str:
     return f"known: {listed}" + (f"; hint: did you mean `{near[0]}`?" if near else "")
 
 
+def word_failure(error: BaseException) -> str:
+    """Word what code that is not ours raised, in one line: its class and what it says, if it says anything.
+
+    Args:
+        error: anything that can be raised; asking it for its words may fail, too.
+    """
+    try:
+        said = " ".join(str(error).split())
+    except Exception:
+        said = "it has no words"
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
 def require_memory(num_bytes: int, what: str) -> None:
     """Refuse what the machine can't hold, before the system ends the process for asking.
 

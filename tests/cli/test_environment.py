@@ -3,14 +3,18 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from tests.training import program
 
+from zelkova.agents.learned.load import load_learned
 from zelkova.cli.diagnosis import diagnose
+from zelkova.cli.environment import open_environment
 from zelkova.envs.make import refuse_inside
-from zelkova.errors import ConfigError
+from zelkova.errors import CheckpointError, ConfigError
 from zelkova.networks.weights import load_weights, save_weights
 from zelkova.reports.run import read_run
 from zelkova.reports.summary import summarise
@@ -168,3 +172,53 @@ def test_no_module_of_a_run_s_folder_is_imported(tmp_path: Path, monkeypatch: py
         with pytest.raises(ConfigError, match="own folder"):
             refuse_inside(name, tmp_path / "above" / "got")
     refuse_inside("CartPole-v1", tmp_path)
+
+
+def edited(run: Path, folder: Path, **words: object) -> Path:
+    """Copy the newest checkpoint, with other words and a checksum that fits them."""
+    tensors, before = load_weights(max((run / "checkpoints").glob("*.safetensors")))
+    folder.mkdir()
+    changed = {name: json.dumps(word) for name, word in words.items()}
+    save_weights(folder / "edited.safetensors", tensors, {**before, **changed})
+    return folder / "edited.safetensors"
+
+
+SPACE = {"observation_shape": [4], "num_actions": 2, "action_dim": 0, "num_players": 1}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"env": None}, {"env": [1]}, {"env": "x"}, {"env": {"id": "CartPole-v1", "make": [1]}},
+        {"dynamics": {"discount": 1.0, "prefix_reset": float("inf")}}, {"dynamics": 1}, {"latent": None},
+        {"sizes": {**SPACE, "num_actions": -1}}, {"sizes": {**SPACE, "num_players": True}},
+        {"sizes": {**SPACE, "observation_shape": None}}, {"sizes": []},
+        {"sizes": {**SPACE, "action_dim": 1.5}},
+    ],
+)  # fmt: skip
+def test_an_edited_description_is_refused(run: Path, tmp_path: Path, words: dict[str, object]) -> None:
+    with pytest.raises(CheckpointError, match="edited.safetensors does not describe an agent"):
+        open_environment(edited(run, tmp_path / "x", **words), 1)
+
+
+@pytest.mark.parametrize("name", ["Acrobot-v1", "CartPoleWithThreeActions-v0"])
+def test_another_environment_is_refused(run: Path, tmp_path: Path, name: str) -> None:
+    def make(**_: Any) -> Any:
+        env = gymnasium.make("CartPole-v1")
+        env.action_space = gymnasium.spaces.Discrete(3)
+        return env
+
+    gymnasium.register("CartPoleWithThreeActions-v0", make)
+    try:
+        with pytest.raises(CheckpointError, match=r"was trained (on|with) .*here: "):
+            open_environment(edited(run, tmp_path / "x", env={"id": name}), 1)
+    finally:
+        del gymnasium.registry["CartPoleWithThreeActions-v0"]
+
+
+def test_a_game_that_is_not_the_models_is_refused(run: Path, tmp_path: Path) -> None:
+    tensors, words = load_weights(edited(run, tmp_path / "x"))
+    file = tmp_path / "x" / "game.safetensors"
+    save_weights(file, tensors, {**words, "game": "tic_tac_toe", "game_options": "{}"})
+    with pytest.raises(CheckpointError, match="next: the game it was trained on"):
+        load_learned(file)

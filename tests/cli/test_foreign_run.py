@@ -122,3 +122,48 @@ def test_a_file_that_was_moved_out_and_is_named_goes_on(trained: Path, tmp_path:
     refuse_changes(settings.to_toml(tiny(source=str(NIM))), config, tmp_path)
     assert config.game.name == str(moved)
     assert not trap.mark.exists()
+
+
+def test_a_checkpoint_deeper_in_a_run_counts_with_the_whole_run(trained: Path, tmp_path: Path) -> None:
+    trap = Trap(trained, tmp_path / "got", tmp_path / "got" / "x.py")
+    inner = shutil.copytree(trap.folder / "checkpoints", trap.folder / "inner" / "checkpoints")
+    for place in (inner.parent, next(inner.glob("*.safetensors"))):
+        with pytest.raises(GameError, match="never executed"):
+            load_agent(place)
+    assert not trap.mark.exists()
+
+
+@pytest.mark.parametrize("name", ["inner", "inner/checkpoints", "."])
+def test_a_teacher_in_the_runs_own_folder_is_not_asked(
+    trained: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trap = Trap(trained, tmp_path / "got", tmp_path / "got" / "x.py")
+    shutil.copytree(trap.folder / "checkpoints", trap.folder / "inner" / "checkpoints")
+    text = settings.to_toml(tiny(source=str(NIM))).replace('player = ""', f'player = "{trap.folder / name}"')
+    text = text.replace("positions = 0", "positions = 100")
+    (trap.folder / "config.toml").write_text(text, encoding="utf-8")
+    for arguments in (
+        ("train", "--resume", trap.folder), ("train", trap.folder / "config.toml", "--out", tmp_path / "new"),
+    ):  # fmt: skip
+        assert "lies in the run's own folder" in refused(capsys, *arguments)
+    assert not trap.mark.exists()
+
+
+def test_settings_of_a_run_import_no_module_of_its_folder(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = Path(shutil.copytree(trained, tmp_path / "got"))
+    (folder / "evil.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w').close()\n")
+    (folder / "config.toml").write_text('model = "learned"\n[env]\nid = "got.evil:X-v0"\n')
+    for arguments in (
+        ("train", "--resume", folder), ("train", folder / "config.toml", "--out", tmp_path / "new"),
+    ):  # fmt: skip
+        assert "would be imported from the run's own folder" in refused(capsys, *arguments)
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_games_file_may_raise_anything(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text("class Odd(BaseException): pass\nraise Odd('away')\n")
+    with pytest.raises(GameError, match="line 2, raised Odd: away; next: mend the file"):
+        games.load(str(tmp_path / "odd.py"))

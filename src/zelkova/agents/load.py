@@ -169,7 +169,7 @@ def load_parts(path: str | Path, num_simulations: int | None, search: dict[str, 
         config, prefix = SearchConfig(**kept), words["acting"]
     except ZelkovaError:
         raise
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise CheckpointError(
             f"{file} does not describe an agent ({error!r}); next: name a run's checkpoint"
         ) from error

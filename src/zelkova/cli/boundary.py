@@ -11,7 +11,7 @@ from typing import NoReturn
 import typer
 
 from zelkova.cli import console
-from zelkova.errors import ZelkovaError
+from zelkova.errors import ZelkovaError, word_failure
 
 TRACEBACK = "ZELKOVA_TRACEBACK"
 
@@ -43,7 +43,7 @@ def errors_as_messages() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except (typer.Exit, typer.Abort):
+    except (typer.Exit, typer.Abort, SystemExit, GeneratorExit):
         raise
     except BrokenPipeError:
         _silence_stdout()
@@ -60,7 +60,7 @@ def errors_as_messages() -> Iterator[None]:
         _leave(f"error: {word_os_error(error)}", USER)
     except MemoryError as error:
         _leave(_word_memory(error), USER)
-    except Exception as error:
+    except BaseException as error:  # code of a user's may raise any
         if isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY):
             _leave(_word_memory(error), USER)
         if hasattr(error, "exit_code"):  # a wrong use of the command line, which Typer words itself
@@ -108,11 +108,11 @@ def _leave(message: str, code: int) -> NoReturn:
     raise SystemExit(code) from None
 
 
-def _leave_with_fault(error: Exception) -> NoReturn:
+def _leave_with_fault(error: BaseException) -> NoReturn:
     """Say that the program itself is at fault and how to see where."""
-    kind = type(error).__name__
-    text = " ".join(str(error).split())
-    _leave(f"internal error: {kind}: {text}; set {TRACEBACK}=1 to see where, and please report it", FAULT)
+    _leave(
+        f"internal error: {word_failure(error)}; set {TRACEBACK}=1 to see where, and please report it", FAULT
+    )
 
 
 def _silence_stdout() -> None:

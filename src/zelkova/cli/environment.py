@@ -69,13 +69,30 @@ def open_environment(
     if parts.game is not None:
         refuse_broken(parts.game)
     envs = make_batch(config, size, is_training, parts.game)
-    trained, given = parts.agent.network.sizes.observation_shape, envs.spec.observation_shape
-    if trained != given:
-        raise CheckpointError(
-            f"{text} was trained on observations {trained}; {envs.spec.name} here gives {given}; next: the"
-            " version of the environment that it was trained with"
-        )
+    refuse_unlike(text, parts.agent, envs)
     return Opened(parts.agent, envs, config, parts.game)
+
+
+def refuse_unlike(text: str | Path, agent: "LearnedAgent", envs: "EnvBatch") -> None:
+    """Refuse an environment that is not like the one an agent was trained in.
+
+    Raises:
+        CheckpointError: it gives other observations, or takes other actions; it is closed.
+    """
+    trained, given = agent.network.sizes, envs.spec
+    for words, name in (
+        ("on observations", "observation_shape"),
+        ("with numbered actions", "num_actions"),
+        ("with actions of so many numbers", "action_dim"),
+        ("with players", "num_players"),
+    ):
+        was, found = getattr(trained, name), getattr(given, name)
+        if was != found:
+            envs.close()
+            raise CheckpointError(
+                f"{text} was trained {words}: {was}; {given.name} here: {found}; next: the version of the"
+                " environment that it was trained with"
+            )
 
 
 def play_in_environment(

@@ -147,9 +147,7 @@ def open_run(
         CheckpointError: another process works there, or there is nothing to go on from.
         DeviceError, GameError: see refuse_unusable.
     """
-    from zelkova.config import load_config
-    from zelkova.envs.make import refuse_inside as refuse_env_inside
-    from zelkova.games import refuse_inside
+    from zelkova.config import load_config, refuse_own_code
     from zelkova.learning.checkpoint import make_folder
     from zelkova.learning.lock import RunLock
 
@@ -167,8 +165,7 @@ def open_run(
                 f"{resume} is no run: it has no config.toml; next: give the folder that --out named"
             )
         config, folder = load_config(str(resume / "config.toml"), overrides), resume
-        refuse_inside(config.game.name, resume)
-        refuse_env_inside(config.env.id, resume)
+        refuse_own_code(config, resume)
     else:
         assert source is not None
         config = load_config(source, [*(OFFLINE if data else ()), *overrides])

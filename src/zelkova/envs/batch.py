@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from zelkova.envs.config import GOES_ON, EnvConfig
 from zelkova.envs.spaces import ActionMap, ObservationMap, action_map
-from zelkova.errors import EnvError, ZelkovaError
+from zelkova.errors import EnvError, ZelkovaError, word_failure
 
 
 class EnvSpec(NamedTuple):
@@ -126,7 +126,10 @@ class GymBatch:
             raise EnvError("its episode is over or has not begun; next: reset_rows")
         self._steps[row] += 1
         observation, reward, terminated, truncated, info = self.envs[row].step(self._map(action))
-        self._is_over[row] = bool(terminated) or bool(truncated)
+        over, cut = _read_flag("terminated", terminated), _read_flag("truncated", truncated)
+        self._is_over[row] = over or cut
+        if isinstance(reward, str | bytes):
+            raise EnvError(f"it gives the reward {reward!r:.60}; allowed: finite numbers of 32 bits")
         reward = float(reward)
         with np.errstate(over="ignore"):  # what is too large becomes infinite
             if not np.isfinite(np.float32(reward)):
@@ -134,8 +137,8 @@ class GymBatch:
         return (
             self._see(observation, info, is_final=bool(self._is_over[row])),
             float(np.sign(reward)) if self._is_sign else reward,
-            bool(terminated),
-            bool(truncated),
+            over,
+            cut,
         )
 
     def _guard(self, row: int, call: Any) -> Any:
@@ -143,11 +146,12 @@ class GymBatch:
         try:
             with redirect_stdout(sys.stderr):
                 return call()
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             if isinstance(error, ZelkovaError) and not isinstance(error, EnvError):
                 raise
-            said = " ".join(str(error).split())
-            what = said if isinstance(error, EnvError) else f"it raises {type(error).__name__}: {said}"
+            what = str(error) if isinstance(error, EnvError) else f"it raises {word_failure(error)}"
             where = f"{self.spec.name}, environment {row}, step {int(self._steps[row])}"
             raise EnvError(f"{where}: {what}") from error
 
@@ -198,5 +202,28 @@ class GymBatch:
 
     def close(self) -> None:
         """Let the environments go."""
-        for env in self.envs:
-            env.close()
+        close_all(self.envs)
+
+
+def close_all(envs: Sequence[Any]) -> None:
+    """Let environments go; nothing is asked of them any more, so one that fails in it does no harm."""
+    with redirect_stdout(sys.stderr):
+        for env in envs:
+            try:
+                env.close()
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
+                continue
+
+
+def _read_flag(name: str, value: Any) -> bool:
+    """Read `terminated` or `truncated`.
+
+    Raises:
+        EnvError: it is neither true nor false.
+    """
+    flag = np.asarray(value)
+    if flag.size != 1 or flag.dtype.kind not in "biuf" or flag.item() not in (0, 1):
+        raise EnvError(f"it gives {name} = {value!r:.60}; allowed: true or false")
+    return bool(flag.item())

@@ -1,5 +1,6 @@
 """Which environment is made, as one frozen dataclass."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -34,6 +35,13 @@ class EnvConfig:
 
     def __post_init__(self) -> None:
         """Refuse what can't be."""
+        for key, value in self.make.items():
+            try:
+                json.dumps(value)
+            except TypeError as error:
+                raise ConfigError(
+                    f"env.{key} is {value}; allowed: numbers, words, true or false, lists and tables of these"
+                ) from error
         for name, words in (
             ("layout", ("flat", "hwc", "chw")),
             ("reward_clip", ("none", "sign")),

@@ -5,14 +5,16 @@ import difflib
 import importlib
 import importlib.util
 import os
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from zelkova.envs.batch import EnvBatch, GymBatch
+from zelkova.envs.batch import EnvBatch, GymBatch, close_all
 from zelkova.envs.config import EnvConfig
 from zelkova.envs.game_env import GameBatch
-from zelkova.errors import ConfigError, EnvError, MissingExtraError
-from zelkova.games import Game
+from zelkova.errors import ConfigError, EnvError, MissingExtraError, word_failure
+from zelkova.games import Game, runs_around
 
 FAMILIES = {
     "ALE": "atari",
@@ -50,7 +52,8 @@ def refuse_inside(name: str, folder: Path) -> None:
     ):  # a folder above the run's is a package without a file
         inner = Path(place, *rest)
         places += [Path(place), inner, inner.with_name(inner.name + ".py")]
-    if any(place.resolve().is_relative_to(folder.resolve()) for place in places):
+    runs = [run.resolve() for run in runs_around(folder)]
+    if any(place.resolve().is_relative_to(run) for place in places for run in runs):
         raise ConfigError(
             f"{name} would be imported from the run's own folder {folder}; next: if you trust it, move the"
             " module elsewhere"
@@ -81,11 +84,11 @@ def make_batch(
         return _make_games(config, size, game, opening)
     envs: list[Any] = []
     try:
-        envs += (_make_one(config, is_training) for _ in range(size))
+        with redirect_stdout(sys.stderr):  # what they print is no result
+            envs += (_make_one(config, is_training) for _ in range(size))
         return GymBatch(envs, config, is_training)
     except Exception:
-        for env in envs:
-            env.close()
+        close_all(envs)
         raise
 
 
@@ -137,11 +140,11 @@ def _make_one(config: EnvConfig, is_training: bool) -> Any:
         raise _missing(config, error) from error
     except gymnasium.error.UnregisteredEnv as error:
         raise _unknown(config.id) from error
-    except (Exception, SystemExit) as error:  # an environment's constructor may raise any
-        said = " ".join(str(error).split())
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an environment's constructor may raise any
         raise EnvError(
-            f"{config.id} can't be made with {options}: {type(error).__name__}: {said};"
-            " next: check the keys of [env]"
+            f"{config.id} can't be made with {options}: {word_failure(error)}; next: check the keys of [env]"
         ) from error
     return env
 

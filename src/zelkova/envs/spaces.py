@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.envs.config import EnvConfig
-from zelkova.errors import ConfigError, EnvError
+from zelkova.errors import ConfigError, EnvError, require_memory
 
 MOST_JOINT_ACTIONS = 100_000
+MOST_ACTIONS = 1_000_000  # of one number; every decision keeps a weight for each
 
 
 class ActionMap(Protocol):
@@ -91,7 +92,12 @@ class Continuous:
         if vector.size != self.action_dim or np.isnan(vector).any():
             raise EnvError(f"it is given the action {vector.tolist()}; allowed: {self.action_dim} numbers")
         share = (np.clip(vector.reshape(self._low.shape), -1.0, 1.0) + 1.0) / 2.0
-        scaled = self._low + share * (self._high - self._low)
+        with np.errstate(over="ignore"):
+            range_ = self._high - self._low
+        if np.isfinite(range_).all():
+            scaled = self._low + share * range_
+        else:  # limits as far apart as numbers go
+            scaled = self._low * (1.0 - share) + self._high * share
         if np.issubdtype(self._space.dtype, np.integer):
             scaled = np.rint(scaled)
         return np.clip(scaled, self._low, self._high).astype(self._space.dtype)
@@ -110,6 +116,8 @@ def action_map(space: Any, config: EnvConfig, name: str) -> ActionMap:
     from gymnasium import spaces
 
     if isinstance(space, spaces.Discrete):
+        if space.n > MOST_ACTIONS:
+            raise ConfigError(f"{name} has the actions {space}; allowed: up to {MOST_ACTIONS}")
         return Numbered(space)
     if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
         is_binary = isinstance(space, spaces.MultiBinary)
@@ -169,17 +177,21 @@ class ObservationMap:
             self.shape = self._planes(np.zeros(space.shape, space.dtype)).shape
             if space.dtype == np.uint8:
                 self.dtype = np.dtype(np.uint8)
+        if not math.prod(self.shape):
+            raise ConfigError(f"{name} has the observations {space}, in which there is nothing to see")
 
     def _flat_shape(self) -> tuple[int, ...]:
         from gymnasium import error, spaces
 
         try:
-            return (int(spaces.flatdim(self._space)),)
+            width = int(spaces.flatdim(self._space))
         except (NotImplementedError, ValueError, TypeError, error.Error) as reason:
             raise ConfigError(
                 f"{self._name} has observations that can't be numbers: {self._space}; next: name the part to"
                 " see with env.observation"
             ) from reason
+        require_memory(8 * width, f"one observation of {self._name}, {width} numbers,")
+        return (width,)
 
     def _planes(self, image: NDArray[Any]) -> NDArray[Any]:
         """Give the planes [C, H, W] of an image, or of a stack of images: the oldest image's first."""
@@ -229,14 +241,32 @@ class ObservationMap:
         )
         if array.shape != self.shape:
             raise EnvError(f"it gives an observation of shape {array.shape}; its space says {self.shape}")
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
-            array = array.astype(self.dtype)
-        if array.dtype == np.float32 and not np.isfinite(array).all():
-            raise EnvError(f"it gives the observation {array.ravel()[:8].tolist()}; allowed: finite numbers")
-        return array, legal
+        return self._as_dtype(array), legal
+
+    def _as_dtype(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Copy what is seen as bytes or as float32.
+
+        Raises:
+            EnvError: no number, one that is not finite, or one that is no byte.
+        """
+        if array.dtype.kind not in "biufO":
+            raise EnvError(f"it gives an observation of {array.dtype}; allowed: numbers")
+        with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is refused below
+            seen = array.astype(self.dtype)
+        if seen.dtype == np.float32 and not np.isfinite(seen).all():
+            raise EnvError(f"it gives the observation {seen.ravel()[:8].tolist()}; allowed: finite numbers")
+        if seen.dtype == np.uint8 and array.dtype != np.uint8 and not np.array_equal(seen, array):
+            wrong = array[seen != array]
+            raise EnvError(f"it gives the observation {wrong[:8].tolist()}; allowed: whole numbers 0 to 255")
+        return seen
 
     def _read_mask(self, mask: NDArray[Any], is_final: bool) -> NDArray[np.bool_]:
         """Give a mask as bool[A]."""
+        if mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
+            raise EnvError(
+                f"its mask `{self._config.mask}` is {mask.dtype}{mask.ravel()[:8].tolist()}; allowed: 1 for"
+                f" legal and 0 for illegal, for each of {self._num_actions} actions"
+            )
         legal = mask.astype(np.bool_).ravel()
         if legal.shape != (self._num_actions,) or not (is_final or legal.any()):
             raise EnvError(
@@ -251,8 +281,27 @@ class ObservationMap:
         if isinstance(self._space, spaces.Box):
             return np.asarray(observation).ravel()
         try:
+            _refuse_below(self._space, observation)
             return np.asarray(spaces.flatten(self._space, observation)).ravel()
         except (ValueError, KeyError, TypeError, IndexError, AssertionError) as reason:
             raise EnvError(
                 f"it gives the observation {observation!r:.100}, which is not of {self._space}"
             ) from reason
+
+
+def _refuse_below(space: Any, observation: Any) -> None:
+    """Refuse a choice below a space's first, which would be counted from the last one.
+
+    Raises:
+        ValueError: there is one.
+    """
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Discrete) and observation < space.start:
+        raise ValueError(f"{observation} is below {space.start}")
+    if isinstance(space, spaces.Dict):
+        for key, part in space.spaces.items():
+            _refuse_below(part, observation[key])
+    if isinstance(space, spaces.Tuple):
+        for part, seen in zip(space.spaces, observation, strict=True):
+            _refuse_below(part, seen)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from zelkova.errors import GameError, hint
+from zelkova.errors import GameError, hint, word_failure
 from zelkova.games.form import build_game
 from zelkova.games.game import Game, stamp_of
 
@@ -80,12 +80,26 @@ def refuse_inside(name_or_path: str, folder: Path) -> None:
         return
     path = Path(name_or_path)
     above = {*path.resolve().parents, *Path(os.path.abspath(path)).parents}
-    if folder.exists() and any(parent.exists() and parent.samefile(folder) for parent in above):
+    runs = [run for run in runs_around(folder) if run.exists()]
+    if any(parent.exists() and parent.samefile(run) for parent in above for run in runs):
         raise GameError(
             f"the run in {folder} names the game file {path}, which lies in the run's own folder; a file that"
             " may have come with a run is never executed; next: read it, and if you trust it, move it out of"
             " the folder and name it there: zelkova train --resume RUN --set game.name=path/to/game.py"
         )
+
+
+def runs_around(folder: Path) -> list[Path]:
+    """Give a folder, and the runs that it lies in: what came inside a run came with it.
+
+    Args:
+        folder: of a run, or of a checkpoint that lies somewhere in one.
+    """
+    above = {*folder.resolve().parents, *Path(os.path.abspath(folder)).parents}
+    return [
+        folder,
+        *(run for run in above if (run / "config.toml").is_file() and (run / "checkpoints").is_dir()),
+    ]
 
 
 def _import_file(path: Path) -> tuple[ModuleType, tuple[int, int]]:
@@ -113,11 +127,11 @@ def _import_file(path: Path) -> tuple[ModuleType, tuple[int, int]]:
     sys.modules[module.__name__] = module
     try:
         exec(code, module.__dict__)
-    except (Exception, SystemExit, GeneratorExit) as error:  # a file may even ask to leave
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a file may even ask to leave
         line = _line_in(Path(module.__file__), error)
-        raise GameError(
-            f"{path}{line} raised {type(error).__name__}: {error}; next: mend the file"
-        ) from error
+        raise GameError(f"{path}{line} raised {word_failure(error)}; next: mend the file") from error
     return module, stamp
 
 

@@ -193,10 +193,12 @@ class TrajectoryBuffer:
         """Go on from what `priority_state` gave, over the same trajectories.
 
         Raises:
-            ShapeError: it is of another number of rows.
+            ShapeError: it is of another number of rows, or holds what is no priority.
         """
-        if len(state) != self._rows + 1:
-            raise ShapeError(f"{len(state) - 1} priorities for {self._rows} rows of the replay")
+        if state.shape != (self._rows + 1,):
+            raise ShapeError(f"{state.shape} priorities for {self._rows} rows of the replay, and one more")
+        if state.dtype.kind != "f" or not (np.isfinite(state).all() and (state >= 0.0).all()):
+            raise ShapeError("a priority is below 0 or no finite number")
         self._largest = float(state[-1])
         if self.columns:
             self.columns["priority"][self.places(np.arange(self._rows))] = state[:-1]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import CheckpointError, ConfigError, ShapeError, hint, require_memory
+from zelkova.errors import CheckpointError, ConfigError, ShapeError, hint, require_memory, word_failure
 from zelkova.learning.checkpoint import numbered_files
 from zelkova.learning.chunks import ChunkStore, Packing, read_chunk
 from zelkova.replay.packing import pack_trajectories, unpack_trajectories
@@ -116,9 +116,12 @@ def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     except ConfigError:
         raise
     except Exception as error:  # whatever zip and array headers that are damaged or hostile lead to
+        said = word_failure(error)
+        if "pickle" in said:  # NumPy's own words tell how to open it all the same
+            said = "it holds objects, which are never unpickled"
         raise CheckpointError(
-            f"{path} is no .npz file of plain numbers ({type(error).__name__}: {error}); next: write it with"
-            " numpy.savez, without objects"
+            f"{path} is no .npz file of plain numbers ({said}); next: write it with numpy.savez, without"
+            " objects"
         ) from error
     if unknown:
         raise ShapeError(f"{path} has an array `{unknown[0]}`; {hint(unknown[0], NEEDED + OPTIONAL)}")

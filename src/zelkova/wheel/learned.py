@@ -178,7 +178,7 @@ class LearnedWheel(Wheel):
             self.target.load_weights({name: arrays[f"target/{name}"] for name in self.target.weights()})
             self._targeted = int(arrays["targeted"][0])
             self.buffer.load_priorities(arrays["priorities"])
-        except (KeyError, RuntimeError, ValueError) as error:
+        except (LookupError, TypeError, RuntimeError, ValueError, OverflowError) as error:
             raise CheckpointError(f"the checkpoint lacks parts of a learned model's run: {error}") from error
 
     def warm_up(self) -> None:

@@ -59,11 +59,16 @@ class PastNetworks:
             arrays: by name.
             network: whose parameters they are like.
         Raises:
-            KeyError: an array is of none of its parameters.
+            KeyError, ValueError: an array is of none of its parameters or another shape, or one is missing.
         """
-        self.networks = {}
         like = network.state_dict()
-        for name in sorted(arrays, key=lambda key: int(key.split("/")[1])):
+        found: dict[int, dict[str, Any]] = {}
+        for name, array in arrays.items():
             _, number, parameter = name.split("/", 2)
-            weights = self.networks.setdefault(int(number), {})
-            weights[parameter] = like[parameter].detach().cpu().new_tensor(arrays[name])
+            if array.shape != tuple(like[parameter].shape):
+                raise ValueError(f"{name} is of shape {array.shape}, not {tuple(like[parameter].shape)}")
+            found.setdefault(int(number), {})[parameter] = like[parameter].detach().cpu().new_tensor(array)
+        for kept, weights in found.items():
+            if weights.keys() != like.keys():
+                raise ValueError(f"that of round {kept} lacks {sorted(like.keys() - weights.keys())}")
+        self.networks = {kept: found[kept] for kept in sorted(found)}

@@ -90,16 +90,22 @@ def load_learned(
         if "game" in words:
             games.refuse_inside(words["game"], run_of(file))
             game = games.load(words["game"], json.loads(words["game_options"]))
-        sizes = json.loads(words["sizes"])
-        sizes["observation_shape"] = tuple(sizes["observation_shape"])
-        network = build_learned(LearnedConfig(**json.loads(words["latent"])), ModelSizes(**sizes))
+        sizes = _read_sizes(words["sizes"])
+        if game is not None and sizes[:4] != (game.observation_shape, game.num_actions, 0, game.num_players):
+            raise CheckpointError(
+                f"{file} was trained on {sizes[:4]}, and {game.name} is {game.observation_shape},"
+                f" {game.num_actions} actions, {game.num_players} players; next: the game it was trained on"
+            )
+        network = build_learned(LearnedConfig(**json.loads(words["latent"])), sizes)
         kept = {**json.loads(words["search"]), "gumbel_scale": 0.0, "dirichlet_fraction": 0.0, **search}
         config, planning = SearchConfig(**kept), PlanningConfig(**json.loads(words["planning"]))
         dynamics, env, prefix = json.loads(words["dynamics"]), json.loads(words["env"]), words["acting"]
         discount, reset = float(dynamics["discount"]), int(dynamics["prefix_reset"])
+        if not isinstance(env, dict) or not isinstance(env.get("make", {}), dict):
+            raise TypeError("its environment's settings are no table")
     except ZelkovaError:
         raise
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise CheckpointError(
             f"{file} does not describe an agent ({error!r}); next: name a run's checkpoint"
         ) from error
@@ -108,6 +114,25 @@ def load_learned(
     network.to(resolve_device(device)[0])
     agent = LearnedAgent(network, config, planning, discount=discount, prefix_reset=reset)
     return LearnedParts(agent, env, game)
+
+
+def _read_sizes(text: str) -> ModelSizes:
+    """Read what a network was made for.
+
+    Raises:
+        TypeError, ValueError, LookupError: it says something else.
+    """
+    table = json.loads(text)
+    table["observation_shape"] = tuple(table["observation_shape"])
+    for size in (
+        *table["observation_shape"],
+        table["num_actions"],
+        table["action_dim"],
+        table["num_players"],
+    ):
+        if type(size) is not int or size < 0:
+            raise ValueError(f"a size is {size!r}")
+    return ModelSizes(**table)
 
 
 class Acted(NamedTuple):
