@@ -3,9 +3,9 @@
     python experiments/ablations.py run FOLDER      every run that is not finished; stop and go on freely
     python experiments/ablations.py show FOLDER --json FILE
 
-Each variant changes one thing in the preset `gumbel-muzero-cartpole`; the last has everything at once. All
-get the same decisions and optimiser steps, three seeds each. Measured are 50 greedy episodes at the end, and
-the mean return of the episodes that were played while learning.
+Each variant changes one thing in the preset `gumbel-muzero-cartpole`, which searches 8 times a decision here;
+the last has everything at once. All get the same decisions and optimiser steps, three seeds each. Measured
+are 50 greedy episodes at the end, and the mean return of the episodes that were played while learning.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import numpy as np
 
 STEPS = 2000  # of 128 unrolls: 4,000 decisions, each drawn 64 times as a beginning
 SEEDS = 3
+BASE = ("rating.every_rounds=0", "search.num_simulations=8")  # of all runs
 EPISODES = 50
 PREFIX = ("latent.value_prefix=true", "unroll.value_prefix=true")
 CORRECTION = ("unroll.correction=true", "unroll.correction_span=4000")
@@ -71,7 +72,7 @@ def run_trials(base: Path, seeds: list[int]) -> None:
                 if (where / "config.toml").exists():
                     call("train", "--resume", str(where), *steps)
                 else:
-                    sets = [f"seed={seed}", "rating.every_rounds=0", *changes]
+                    sets = [f"seed={seed}", *BASE, *changes]
                     flags = [word for one in sets for word in ("--set", one)]
                     call("train", "gumbel-muzero-cartpole", *steps, "--out", str(where), *flags)
                 call("arena", str(where), "--games", str(EPISODES), "--json", str(measured))
