@@ -8,7 +8,6 @@ import pytest
 from zelkova import games, settings
 from zelkova.config import GameConfig, RunConfig, load_config, preset_names, refuse_changes
 from zelkova.errors import ConfigError
-from zelkova.wheel.learned import LearnedWheel
 
 
 @dataclass(frozen=True)
@@ -173,8 +172,3 @@ def test_settings_that_nothing_would_read_are_refused(preset: str, override: str
     with pytest.raises(ConfigError, match=rf"{name} is .* where nothing reads it"):
         load_config(preset, [override])
     load_config(preset, [f"{name}=0"])
-
-
-def test_numbered_actions_are_not_drawn() -> None:
-    with pytest.raises(ConfigError, match=r"num_samples is 2 and CartPole-v1 has 2 numbered actions"):
-        LearnedWheel(load_config("gumbel-muzero-cartpole", ["planning.num_samples=2", "size=tiny"]))

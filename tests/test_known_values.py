@@ -208,3 +208,37 @@ def test_a_player_who_moves_twice_in_a_row_is_learnt(tmp_path: Path) -> None:
     one = told(parts.agent, start, 1, to_play=1)  # the same from the other seat
     assert [one[0][3], one[1][3]] == [1, 0]
     assert is_won_by(1, one[0][1])
+
+
+class Lock(gymnasium.Env[Any, Any]):
+    """A lock of two wheels: pays 1 at (2, 4) of 8 x 8, and less by a tenth for each notch beside it."""
+
+    action_space = spaces.MultiDiscrete([8, 8])
+    observation_space = spaces.Box(0.0, 1.0, (7,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        return np.eye(7, dtype=np.float32)[0], {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        notches = abs(int(action[0]) - 2) + abs(int(action[1]) - 4)
+        return np.eye(7, dtype=np.float32)[1], 1.0 - 0.1 * notches, True, False, {}
+
+
+def test_a_large_set_of_actions_is_learnt_from_a_few_drawn_at_each_node(tmp_path: Path) -> None:
+    gymnasium.register("Lock-v0", lambda **_: Lock())
+    try:
+        run = learn(tmp_path, "Lock-v0", ("planning.num_samples=8", "search.num_simulations=8"), 30)
+    finally:
+        gymnasium.registry.pop("Lock-v0")
+    buffer = run.wheel.buffer
+    assert ((buffer.columns["policy"][: len(buffer)] > 0).sum(axis=1) <= 8).all()
+    assert buffer.columns["legal"][0].all()  # what was not drawn stays legal
+    start = np.eye(7, dtype=np.float32)[:1]
+    picks = [
+        int(
+            agent_of(run).search(start, np.zeros(1, np.int8), np.ones((1, 64), np.bool_), seed=seed).action[0]
+        )
+        for seed in range(30)
+    ]
+    rewards = [1.0 - 0.1 * (abs(pick // 8 - 2) + abs(pick % 8 - 4)) for pick in picks]
+    assert np.mean(rewards) > 0.85  # drawn evenly: 0.56

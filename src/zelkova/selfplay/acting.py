@@ -151,7 +151,7 @@ class Actors:
         steps = episode.steps
         steps["actions"].append(plan.action[row].copy())
         steps["rewards"].append(found.rewards[row].copy())
-        steps["legal"].append(plan.legal[row].copy())
+        steps["legal"].append(episode.legal if plan.sampled_actions is None else plan.legal[row].copy())
         steps["policy"].append(plan.action_weights[row].copy())
         if plan.sampled_actions is not None:
             steps["candidates"].append(plan.sampled_actions[row].copy())

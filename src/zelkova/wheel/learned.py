@@ -66,11 +66,6 @@ class LearnedWheel(Wheel):
                 f"loss.shift_pixels or loss.intensity is set, which are for images (C, H, W); {spec.name} is"
                 f" seen as {spec.observation_shape}; next: leave both at 0"
             )
-        if spec.num_actions and config.planning.num_samples:
-            raise ConfigError(
-                f"planning.num_samples is {config.planning.num_samples} and {spec.name} has"
-                f" {spec.num_actions} numbered actions, all of which are searched; next: leave it at 0"
-            )
         network = build_learned(config.latent, self.sizes, config.seed)
         self.learner = Learner(
             network, config.learning, UnrollObjective(config.loss, prefix_reset(config)), str(self.device)
