@@ -234,11 +234,7 @@ def test_a_large_set_of_actions_is_learnt_from_a_few_drawn_at_each_node(tmp_path
     assert ((buffer.columns["policy"][: len(buffer)] > 0).sum(axis=1) <= 8).all()
     assert buffer.columns["legal"][0].all()  # what was not drawn stays legal
     start = np.eye(7, dtype=np.float32)[:1]
-    picks = [
-        int(
-            agent_of(run).search(start, np.zeros(1, np.int8), np.ones((1, 64), np.bool_), seed=seed).action[0]
-        )
-        for seed in range(30)
-    ]
+    turn, legal, agent = np.zeros(1, np.int8), np.ones((1, 64), np.bool_), agent_of(run)
+    picks = [int(agent.search(start, turn, legal, seed=seed).action[0]) for seed in range(30)]
     rewards = [1.0 - 0.1 * (abs(pick // 8 - 2) + abs(pick % 8 - 4)) for pick in picks]
     assert np.mean(rewards) > 0.85  # drawn evenly: 0.56

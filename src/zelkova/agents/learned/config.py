@@ -14,9 +14,7 @@ class PlanningConfig:
         ConfigError: a number out of range.
     """
 
-    num_samples: int = (
-        0  # K_s actions drawn at a node; 0: all that are numbered, 20 of a continuous policy
-    )
+    num_samples: int = 0  # K_s actions drawn at a node; 0: all that are numbered, 20 of a continuous policy
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     # of the network; auto: bfloat16 on a GPU that has it
     spread: float = 1.0  # continuous: factor on the standard deviation of the root's draws
