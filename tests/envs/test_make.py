@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -61,6 +62,30 @@ def test_an_unknown_name_of_a_plug_in_gets_the_nearest() -> None:
     pytest.importorskip("minigrid")
     with pytest.raises(ConfigError, match="`MiniGrid-Empty-5x5-v0`"):
         make_batch(EnvConfig(id="MiniGrid-Emty-5x5-v0"), 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "error", "message"),
+    [
+        (None, "no_such_module.envs", ConfigError, "no module `no_such_module`; .*PYTHONPATH"),
+        ("", "registers_nothing", ConfigError, "`registers_nothing` .* registers no `Own-v0`; .*register"),
+        ("import no_such_thing", "misses_one", EnvError, "`misses_one` failed: .*no_such_thing.*mend"),
+        ("1 / 0", "breaks", EnvError, "importing `breaks` failed: ZeroDivisionError"),
+    ],
+)
+def test_a_module_of_ones_own_is_told_what_it_lacks(
+    source: str | None,
+    name: str,
+    error: type[Exception],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if source is not None:
+        (tmp_path / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(error, match=message):
+        make_batch(EnvConfig(id=f"{name}:Own-v0"), 1)
 
 
 def test_a_wrong_argument_is_named() -> None:

@@ -4,10 +4,15 @@ import re
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.house.source import ROOT
+
+from zelkova.envs.config import EnvConfig
+from zelkova.envs.make import make_batch
 
 DOCUMENTS = ["README.md", "CONTRIBUTING.md"]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
@@ -65,3 +70,18 @@ def test_the_code_of_the_search_page_runs() -> None:
         exec(compile(block, "docs/search.md", "exec"), scope)
     assert scope["found"].action.shape == (8, 1)
     assert abs(scope["found"].action - 0.6).mean() < 0.45
+
+
+def test_the_environment_of_the_page_can_be_acted_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
+    found = re.search(r"^```python\n(.*?class Walk.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    assert found is not None
+    (tmp_path / "walk.py").write_text(found[1], encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    envs = make_batch(EnvConfig(id="walk:Walk-v0"), 1)
+    envs.reset([0])
+    assert envs.step(np.array([0])).legal.tolist() == [[False, True, True]]
+    for _ in range(4):
+        now = envs.step(np.array([2]))
+    assert now.terminated[0]
+    assert now.rewards[0, 0] == 1.0

@@ -160,7 +160,10 @@ def load_parts(path: str | Path, num_simulations: int | None, search: dict[str, 
         search = {**search, "num_simulations": num_simulations}
     file, tensors, words = find_checkpoint(path)
     if words.get("model") == "learned":
-        raise CheckpointError(f"{file} is of a learned model and knows no rules; next: zelkova arena {path}")
+        raise CheckpointError(
+            f"{file} is of a learned model and knows no rules; next: zelkova arena {path}, or from Python"
+            " zelkova.agents.learned.load.load_learned"
+        )
     try:
         games.refuse_inside(words["game"], run_of(file))
         game = games.load(words["game"], json.loads(words["game_options"]))

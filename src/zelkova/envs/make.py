@@ -150,13 +150,19 @@ def _make_one(config: EnvConfig, is_training: bool) -> Any:
 
 
 def _register(config: EnvConfig) -> None:
-    """Import the package that registers an environment: nothing else does it since Gymnasium 1.0.
+    """Import what registers an environment: nothing else does it since Gymnasium 1.0.
 
     Raises:
         MissingExtraError: it is known which package, and it is not installed.
+        ConfigError: a module that is named in the id can't be found.
+        EnvError: that module fails when it is imported.
     """
     import gymnasium
 
+    module, colon, _ = config.id.partition(":")
+    if colon:
+        _import_named(config.id, module)
+        return
     extra = "atari" if config.atari else FAMILIES.get(config.id.partition("/")[0].partition("-")[0])
     if extra is None and config.id in gymnasium.registry:
         return
@@ -166,6 +172,21 @@ def _register(config: EnvConfig) -> None:
         except ImportError as error:
             if extra:
                 raise _needs(config.id, f"zelkova[{name}]") from error
+
+
+def _import_named(name: str, module: str) -> None:
+    try:
+        importlib.import_module(module)
+    except (Exception, SystemExit) as error:  # a module of the user's may raise any
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise ConfigError(
+                f"{name}: there is no module `{error.name}`; next: stand in the folder that holds it and put"
+                " PYTHONPATH=. before the command, or install it"
+            ) from error
+        said = " ".join(str(error).split())
+        raise EnvError(
+            f"{name}: importing `{module}` failed: {type(error).__name__}: {said}; next: mend the module"
+        ) from error
 
 
 def _needs(name: str, package: str) -> MissingExtraError:
@@ -187,6 +208,12 @@ def _missing(config: EnvConfig, error: Exception) -> MissingExtraError:
 def _unknown(name: str) -> ConfigError:
     import gymnasium
 
+    module, colon, own = name.partition(":")
+    if colon:
+        return ConfigError(
+            f"module `{module}` was imported and registers no `{own}`; next: write"
+            f' gymnasium.register("{own}", entry_point=YourClass) in it'
+        )
     known = {known.lower(): known for known in gymnasium.registry}
     near = difflib.get_close_matches(name.lower(), known, n=MOST_HINTS, cutoff=0.5)
     shown = f"hint: did you mean {' or '.join(f'`{known[word]}`' for word in near)}?; " if near else ""
