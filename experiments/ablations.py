@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
-STEPS = 2000  # of 128 unrolls: 4,000 decisions, each drawn 64 times as a beginning
+STEPS = 1500  # of 128 unrolls: 3,000 decisions, each drawn 64 times as a beginning
 SEEDS = 3
 BASE = ("rating.every_rounds=0", "search.num_simulations=8")  # of all runs
 EPISODES = 50
 PREFIX = ("latent.value_prefix=true", "unroll.value_prefix=true")
-CORRECTION = ("unroll.correction=true", "unroll.correction_span=4000")
+CORRECTION = ("unroll.correction=true", "unroll.correction_span=3000")
 PRIORITIES = ("replay.priority_alpha=0.6", "replay.priority_beta=0.4")
-SEARCHED = ("reanalyse.policy_share=1.0", "reanalyse.values=search")
 VARIANTS = {
     "preset": (),
     "no consistency": ("loss.consistency_weight=0",),
@@ -32,7 +31,6 @@ VARIANTS = {
     "values as stored": ("reanalyse.values=stored",),
     "policies reanalysed 50 %": ("reanalyse.policy_share=0.5",),
     "policies reanalysed 100 %": ("reanalyse.policy_share=1.0",),
-    "policies and values searched": SEARCHED,
     "correction": CORRECTION,
     "priorities": PRIORITIES,
     "all of EfficientZero": (*PREFIX, *CORRECTION, *PRIORITIES, "reanalyse.policy_share=1.0"),

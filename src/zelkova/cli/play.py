@@ -184,7 +184,6 @@ def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thin
     Raises:
         ConfigError: there is nobody of that name.
     """
-    from zelkova.agents.planner import Planner
     from zelkova.agents.reference.classic import is_classic, make_classic
     from zelkova.agents.reference.scaffold import read_scaffold
     from zelkova.evaluation.config import REFERENCES, UCT
@@ -197,6 +196,8 @@ def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thin
         return UctThinker(game, int(match[1]))
     scaffold = read_scaffold(name)
     if scaffold is not None:
+        from zelkova.agents.planner import Planner  # takes a second, as it brings PyTorch
+
         return AgentThinker(Planner(game, None, scaffold), name)
     if is_classic(name):
         return ClassicThinker(make_classic(name, game), name)

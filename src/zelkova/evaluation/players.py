@@ -12,7 +12,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from zelkova.agents.agent import Agent
 from zelkova.agents.reference.classic import ClassicAgent, MinimaxAgent, is_classic, make_classic
 from zelkova.agents.reference.scaffold import read_scaffold
 from zelkova.agents.reference.uct import UctSearch
@@ -175,6 +174,8 @@ def make_player(
         return ClassicPlayer(make_classic(text, game, threads=threads), text)
     scaffold = read_scaffold(text)
     if scaffold is not None:
+        from zelkova.agents.agent import Agent  # takes a second, as it brings PyTorch
+
         return SearchPlayer(Agent(game, None, scaffold, batch=TREES), text)
     if is_reference(text):
         match = UCT.fullmatch(text)
