@@ -89,7 +89,7 @@ def test_a_replay_of_another_configuration_is_named(behaviour: Path, tmp_path: P
     shutil.copytree(behaviour, folder)
     config = load_config(str(folder / "config.toml"))
     (tmp_path / "other").mkdir()
-    other = Run(load_config("muzero-tictactoe", TINY), tmp_path / "other")
+    other = Run(load_config("muzero-tictactoe", [*TINY, "unroll.segment=0"]), tmp_path / "other")
     other.begin()
     for _ in range(2):
         other.turn()
