@@ -207,7 +207,7 @@ def test_a_run_of_an_environment_that_is_gone_is_one_message(capfd: pytest.Captu
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("nowhere_at_all:Mine-v0", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("nowhere_at_all:Mine-v0", "there is no module `nowhere_at_all`; next: stand in the folder"),
         ("CartPole-v99", "CartPole"),
         ("LunarLander-v2", "v3"),
     ],
