@@ -127,12 +127,14 @@ def test_it_beats_random_play_of_two_and_three() -> None:
         assert result.score_interval[0] > 0.8
 
 
-def test_greedy_looks_one_ply_ahead() -> None:
-    game = games.load("othello_6x6")
-    states = game.position().state
-    greedy, deep = make_player("greedy", game), make_player("maxn:1", game)
-    seeds = np.zeros(1, np.uint64)
-    assert greedy.choose(states, seeds) == deep.choose(states, seeds)
+def test_greedy_wins_at_once_and_sees_no_further() -> None:
+    game = games.load("connect_four")
+    greedy = make_player("greedy", game)
+    position = game.position()
+    for move in ("1", "2", "1", "2", "1", "2"):
+        position.play(move)
+    assert greedy.choose(position.state, np.zeros(1, np.uint64)).tolist() == [0]
+    assert greedy.name == "greedy"
 
 
 @pytest.mark.parametrize("text", ["scaffold:", "scaffold:0", "scaffold:-1", "scaffold:1e3", "scaffold: 5"])
