@@ -1,5 +1,6 @@
 """Environments that misbehave, and runs over learned models that are stopped the hard way."""
 
+import os
 import resource
 import shutil
 import signal
@@ -46,6 +47,8 @@ class Spoilt(Toy):
             raise RuntimeError("no available video device")
         if self.habit == "exit at once":
             sys.exit(3)
+        if self.habit == "goes elsewhere":
+            os.chdir("/")
 
     def see(self) -> Any:
         return np.array([self.count, 1.0], np.float32)
@@ -191,6 +194,26 @@ def test_what_an_environment_prints_is_no_result(capfd: pytest.CaptureFixture[st
     code, _, err = leave(capfd, "arena", "run", "--games", "2")
     assert code == 2
     assert "allowed: finite numbers" in err.splitlines()[-1]
+
+
+def test_an_environment_may_change_the_working_folder(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Spoilt.habit = "goes elsewhere"
+    code, _, _ = leave(capfd, "train", "Spoilt-v0", *SETS, "--steps", "3", "--out", "run", "--json", "a.json")
+    assert code == 0
+    assert Path.cwd() == Path("/")
+    assert {"config.toml", "checkpoints", "metrics.jsonl", "games"} <= {
+        path.name for path in (tmp_path / "run").iterdir()
+    }
+    assert not [*tmp_path.glob(".a.json*")]
+    assert (tmp_path / "a.json").stat().st_size > 0
+
+
+def test_no_window_is_opened(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = leave(capfd, "train", "Spoilt-v0", "--set", "env.render_mode=human", "--out", "run")
+    assert code == 2
+    assert "env.render_mode is human" in err.splitlines()[-1]
 
 
 def test_a_run_of_an_environment_that_is_gone_is_one_message(capfd: pytest.CaptureFixture[str]) -> None:

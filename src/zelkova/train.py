@@ -39,12 +39,13 @@ class Run:
     def __init__(self, config: RunConfig, folder: Path) -> None:
         """Set the wheel up in a folder whose lock the caller holds; nothing is written yet."""
         self.config, self.folder = config, folder
+        self._place = place = folder.absolute()  # environments may change the working folder
         self.wheel = make_wheel(config)
         self.checkpoints = CheckpointStore(
-            folder / CHECKPOINTS, config.checkpoint.keep, config.checkpoint.milestone_rounds
+            place / CHECKPOINTS, config.checkpoint.keep, config.checkpoint.milestone_rounds
         )
-        self.chunks = ChunkStore(folder / "replay", self.wheel.packing)
-        self.log = MetricsLog(folder)
+        self.chunks = ChunkStore(place / "replay", self.wheel.packing)
+        self.log = MetricsLog(place)
         self.seconds = 0.0  # of wall time so far, over all sessions
         self.last_metrics: Metrics = {}  # of the last round of this session
         self._saving = 0.0  # seconds of the last save, until a round's figures tell them
@@ -100,7 +101,7 @@ class Run:
         return list(found.refused)
 
     def _save_config(self) -> None:
-        write_atomically(self.folder / CONFIG, settings.to_toml(self.config).encode())
+        write_atomically(self._place / CONFIG, settings.to_toml(self.config).encode())
 
     def _take_over(self, checkpoint: Checkpoint) -> None:
         """Put a checkpoint's state into every stage.
@@ -159,9 +160,9 @@ class Run:
         self.checkpoints.set_aside_after(wheel.round)
         self.chunks.prune(self.checkpoints.replay_first())
         if self._games:
-            make_folder(self.folder / "games")
+            make_folder(self._place / "games")
             samples = wheel.write_samples(self._games[:SAMPLES])
-            write_atomically(self.folder / "games" / f"{wheel.round:08d}.txt", samples.encode())
+            write_atomically(self._place / "games" / f"{wheel.round:08d}.txt", samples.encode())
         self.saved_round, self._games = wheel.round, []
 
     def turn(self) -> Metrics:

@@ -36,6 +36,11 @@ def test_a_round_without_learning_says_nothing() -> None:
     assert find_alarms({}, 4) == {}
 
 
+@pytest.mark.parametrize(("waiting", "alarms"), [(9_999, {}), (10_000, {"alarm/no_episode": 1.0})])
+def test_a_run_that_waits_for_its_first_episode_is_told(waiting: int, alarms: dict[str, float]) -> None:
+    assert find_alarms({}, 4, waiting) == alarms
+
+
 def test_continuous_actions_have_no_share_of_log_a() -> None:
     assert list(find_alarms(figures(-9.0, 1.0), 0)) == ["alarm/outside_support"]
 

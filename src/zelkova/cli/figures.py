@@ -27,7 +27,7 @@ class Figures:
             ConfigError: there is no such folder, or it can't be written.
         """
         self.records: list[dict[str, Any]] = []
-        self._path = path
+        self._path = path.absolute() if path is not None else None
         self._draft: Path | None = None
         if path is None:
             return
@@ -37,7 +37,9 @@ class Figures:
             if path.exists() and not path.is_file():  # a pipe or a device is written as it is
                 path.open("a").close()
                 return
-            handle, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
+            handle, name = tempfile.mkstemp(
+                prefix=f".{path.name}-", suffix=".part", dir=path.absolute().parent
+            )
         except OSError as error:
             raise ConfigError(
                 f"--json {path} can't be written: {error.strerror}; choose a folder that exists and is yours"

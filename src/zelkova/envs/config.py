@@ -42,6 +42,11 @@ class EnvConfig:
                 raise ConfigError(
                     f"env.{key} is {value}; allowed: numbers, words, true or false, lists and tables of these"
                 ) from error
+        if self.make.get("render_mode") == "human":
+            raise ConfigError(
+                "env.render_mode is human, which opens windows; allowed: rgb_array, or none; next: leave it"
+                " out, and zelkova report films an episode"
+            )
         for name, words in (
             ("layout", ("flat", "hwc", "chw")),
             ("reward_clip", ("none", "sign")),

@@ -28,7 +28,7 @@ class RunLock:
 
     def __init__(self, folder: Path) -> None:
         """Name the folder, which exists."""
-        self.path = folder / NAME
+        self.path = folder.absolute() / NAME
         self._file: IO[str] | None = None
 
     def __enter__(self) -> "RunLock":

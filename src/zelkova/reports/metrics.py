@@ -113,6 +113,11 @@ METRICS = {
         "Of a learned model: the policy's entropy is below 5 % of log A while the search's is above it by"
         " 10 % of log A or more; raise loss.entropy_weight or root noise, or lower the learning rate.",
     ),
+    "alarm/no_episode": Metric(
+        "0 or 1",
+        "Of a learned model: no episode has ended in the first 10,000 decisions, so that there is nothing to"
+        " learn from; set unroll.segment = 200, say, which hands on parts, or env.max_episode_steps.",
+    ),
     "learn/gradient_norm": Metric("1", "Length of the gradient before it is clipped."),
     "learn/learning_rate": Metric("1", "Mean learning rate of the round's optimiser steps."),
     "learn/seconds": Metric("s", "Wall time of this round's learning."),

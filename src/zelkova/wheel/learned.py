@@ -197,7 +197,9 @@ class LearnedWheel(Wheel):
 
     def find_alarms(self, learned: Metrics) -> Metrics:
         """See `alarms.py`."""
-        return find_alarms(learned, self.sizes.num_actions)
+        layout = self.config.selfplay
+        waiting = 0 if len(self.buffer) else self.round * layout.games * layout.moves_per_round
+        return find_alarms(learned, self.sizes.num_actions, waiting)
 
     def write_samples(self, episodes: Sequence[Trajectory]) -> str:
         """Write actions and return of episodes as text."""
