@@ -1,5 +1,6 @@
 """A teacher plays a run's first games, older networks sit in its later ones; a stop changes nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,14 @@ def test_a_teacher_plays_first_and_a_stopped_run_goes_on_exactly(tmp_path: Path)
     assert len(rounds) > 1
     whole.wheel.close()
     resumed.wheel.close()
+
+
+def test_a_scaffold_teaches_by_the_run_s_own_search(tmp_path: Path) -> None:
+    run = run_in(tmp_path / "run", "search.max_considered=5", "search.num_simulations=3")
+    teacher = run.wheel.teacher  # type: ignore[attr-defined]
+    assert teacher[0].full.config == replace(run.config.search, num_simulations=8)
+    assert teacher[0].full.config.max_considered == 5
+    run.wheel.close()
 
 
 def test_a_run_can_be_the_teacher(tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ class TeacherConfig:
         ConfigError: one is set without the other, or out of range.
     """
 
-    player: str = ""  # `scaffold:N`, a run's folder or a checkpoint; empty: the network plays from the start
+    player: str = ""  # a run's folder, a checkpoint, or `scaffold:N`, N simulations of the run's own `search`
+    # over the game's judgement; empty: the network plays from the start
     positions: int = 0  # that the teacher plays; afterwards the network does
 
     def __post_init__(self) -> None:

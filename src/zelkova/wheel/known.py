@@ -94,7 +94,8 @@ class KnownWheel(Wheel):
         batch, groups = layout.games // layout.groups, range(layout.groups)
         scaffold = read_scaffold(teacher.player)
         if scaffold is not None:
-            return [Searchers(Agent(self.game, None, scaffold, batch=batch)) for _ in groups]
+            search = dataclasses.replace(self.config.search, num_simulations=scaffold.num_simulations)
+            return [Searchers(Agent(self.game, None, search, batch=batch)) for _ in groups]
         agents = [load_agent(teacher.player, batch=batch, device=self.config.device) for _ in groups]
         taught = agents[0].game
         if (taught.name, taught.options) != (self.game.name, self.game.options):
