@@ -155,6 +155,10 @@ class OutcomeObjective:
             spec.return_range, spec.has_draws, config.value_mix, config.root_value_weight
         )
 
+    def set_mix(self, mix: float) -> None:
+        """Settle how much the root values count from now on, w in 0..1."""
+        self.settings = self.settings._replace(mix=mix)
+
     def __call__(self, network: nn.Module, batch: OutcomeBatch) -> Objective:
         """Evaluate the planes and compare the answers, in float32, with their targets.
 

@@ -72,11 +72,14 @@ class TeacherConfig:
     player: str = ""  # a run's folder, a checkpoint, or `scaffold:N`, N simulations of the run's own `search`
     # over the game's judgement; empty: the network plays from the start
     positions: int = 0  # that the teacher plays; afterwards the network does
+    value_mix: float = 1.0  # learning.value_mix while it plays: 1, what it thinks; 0, who won its games
 
     def __post_init__(self) -> None:
         """Refuse what can't be."""
         if not 0 <= self.positions <= 10**12:
             raise ConfigError(f"teacher.positions is {self.positions}; allowed: 0 to 10**12")
+        if not 0.0 <= self.value_mix <= 1.0:
+            raise ConfigError(f"teacher.value_mix is {self.value_mix}; allowed: 0 to 1")
         if bool(self.player) != bool(self.positions):
             raise ConfigError(
                 f"teacher.player is `{self.player}` and teacher.positions is {self.positions}; allowed: both"

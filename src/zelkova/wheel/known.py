@@ -56,9 +56,8 @@ class KnownWheel(Wheel):
         spec = OutcomeSpec(game.num_players, game.return_range, game.view, game.has_draws)
         sizes = (game.observation_shape, game.num_actions, game.num_players, game.has_draws)
         network = build_network(config.network, *sizes, config.seed)
-        self.learner = Learner(
-            network, config.learning, OutcomeObjective(config.learning, spec), str(self.device)
-        )
+        self.objective = OutcomeObjective(config.learning, spec)
+        self.learner = Learner(network, config.learning, self.objective, str(self.device))
         self.spec, self.packing = spec, Packing(pack_episodes, unpack_episodes)
         self.buffer = self.new_buffer()
         self.symmetries = Symmetries(game.symmetries)
@@ -112,6 +111,8 @@ class KnownWheel(Wheel):
 
     def begin_round(self) -> None:
         """Take the teacher's place when it is through; keep a network now and then, and invite one."""
+        config = self.config
+        self.objective.set_mix(config.teacher.value_mix if self.is_taught else config.learning.value_mix)
         if not self.is_taught and self.teacher is not None:
             self.selfplay.hand_over(self.own)
             self.teacher = None
