@@ -1,5 +1,6 @@
 """Auxiliary heads: right targets of games made by hand, learning, exact resume, and no part in what plays."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,15 @@ def play(game: Game, state: NDArray[np.uint64], moves: list[str]) -> Episode:
         recorded=np.ones(count, np.bool_),
         ending=position.state[0],
     )
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """OpenMP's threads spin, and would wait on whatever else this machine runs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

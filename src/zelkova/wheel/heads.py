@@ -29,7 +29,8 @@ def make_foresee(game: Game, heads: HeadsConfig) -> Foresee | None:
         if needed is not None and needed not in game.functions:
             raise ConfigError(
                 f"heads.{name} is {heads.weights[name]} and {game.name} lacks the function"
-                f" {needed}(state, out) in its rules; next: write it (docs/games/README.md), or set heads.{name} = 0"
+                f" {needed}(state, out) in its rules; next: write it (docs/games/README.md), or set"
+                f" heads.{name} = 0"
             )
         if name == "rank" and game.num_players == 1:
             raise ConfigError(
