@@ -22,8 +22,8 @@ from zelkova.learning.config import Precision
 from zelkova.learning.losses import OutcomeBatch
 from zelkova.wheel.known import KnownWheel
 
-SHARES = {"selfplay": 0.6, "learning": 0.2}  # of the seconds; the rest: compiling and starting
-GAMES = (256, 1024, 2048)  # at once, on a GPU
+SHARES = {"selfplay": 0.6, "learning": 0.4}  # of the seconds
+GAMES = (256, 1024)  # at once, on a GPU
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16")
 OPENING = ("selfplay.random_opening=1.0", "teacher.player=", "teacher.positions=0")
 
@@ -38,7 +38,7 @@ def playing(given: argparse.Namespace) -> Iterator[Record]:
     """Positions that the network evaluates a second, and moves a second, for several numbers of games."""
     counts = GAMES if torch.cuda.is_available() else (settle(given).selfplay.games,)
     for games in counts:
-        wheel = KnownWheel(settle(given, f"selfplay.games={games}", "selfplay.moves_per_round=1"))
+        wheel = KnownWheel(settle(given, f"selfplay.games={games}", "selfplay.moves_per_round=4"))
         played = wheel.selfplay
         played.play_round()  # compiles
         before, moves, seconds, busy = played.counts()[1], played.moves, played.seconds, played.busy_seconds
@@ -106,7 +106,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--preset", default="alphazero-shogi3-gpu")
     parser.add_argument("--size", default="base", help="tiny on a CPU")
-    parser.add_argument("--seconds", type=float, default=420.0, help="of the whole run, about, once compiled")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=300.0,
+        help="of both sections; compiling and whole rounds come on top",
+    )
     parser.add_argument("--set", action="append", default=[], help="further settings, as for zelkova train")
     parser.add_argument("--json", type=Path, help="write the records to this file too")
     given = parser.parse_args()
