@@ -20,7 +20,7 @@ from zelkova.envs.make import refuse_inside as refuse_module_inside
 from zelkova.errors import LARGEST_SEED, ConfigError, hint
 from zelkova.evaluation.config import RatingConfig
 from zelkova.learning.config import CheckpointConfig, LearningConfig, UnrollLossConfig
-from zelkova.networks.config import NetworkConfig
+from zelkova.networks.config import HeadsConfig, NetworkConfig
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.replay.config import ReplayConfig, UnrollConfig
 from zelkova.search.config import SearchConfig
@@ -38,6 +38,7 @@ FIXED = (  # what a run's weights and games in play depend on
     ("game",),
     ("env",),
     ("network",),
+    ("heads",),
     ("latent",),
     ("selfplay", "games"),
     ("selfplay", "groups"),
@@ -47,6 +48,7 @@ FIXED = (  # what a run's weights and games in play depend on
 UNREAD = {  # by model, what nothing reads there; 0 is off
     "learned": (
         "selfplay.restart_share", "selfplay.fast_simulations", "selfplay.past_share", "replay.td_lambda",
+        "heads.rank", "heads.next_eliminated", "heads.final_material", "heads.plies_left",
     ),
     "rules": ("replay.priority_alpha",),
 }  # fmt: skip
@@ -81,6 +83,7 @@ class RunConfig:
     game: GameConfig = field(default_factory=GameConfig)
     env: EnvConfig = field(default_factory=EnvConfig)  # of a learned model; no id: the game, its rules hidden
     network: NetworkConfig = field(default_factory=NetworkConfig)  # over known rules
+    heads: HeadsConfig = field(default_factory=HeadsConfig)  # that the network over known rules also learns
     latent: LearnedConfig = field(default_factory=LearnedConfig)  # network of a learned model
     search: SearchConfig = field(default_factory=SearchConfig)
     planning: PlanningConfig = field(default_factory=PlanningConfig)  # of a learned model's search

@@ -43,3 +43,10 @@ def test_a_soak_of_a_few_rounds_ends() -> None:
 def test_a_batched_search_gives_its_rates() -> None:
     found = records("learned_search.py", "--seconds", "0.01", "--batches", "2", "8")
     assert min(found.values()) > 0
+
+
+@pytest.mark.slow
+def test_three_player_shogi_runs_on_a_cpu() -> None:
+    found = records("gpu_shogi3.py", "--size", "tiny", "--seconds", "2")
+    assert set(found) == {f"shogi3/{name}_per_s" for name in ("positions", "moves", "updates", "samples")}
+    assert all(value > 0 for value in found.values())

@@ -187,6 +187,30 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
         "evaluate: def",
         "values sum to 0",
     ),
+    "places with a gap": (
+        "def observe",
+        "def places(state, out):\n    out[0], out[1] = 1.0, 3.0\n\n\ndef observe",
+        "places: def",
+        "gives 1 3; allowed: 1 and the number of players who stand before",
+    ),
+    "nobody left": (
+        "def observe",
+        "def eliminated(state, out):\n    out[:] = 1.0\n\n\ndef observe",
+        "eliminated: def",
+        "somebody who is not out",
+    ),
+    "back in the game": (
+        "def observe",
+        'def eliminated(state, out):\n    out[0] = state["to_play"]\n    out[1] = 0.0\n\n\ndef observe',
+        "eliminated: def",
+        "takes a player back",
+    ),
+    "less than nothing": (
+        "def observe",
+        "def material(state, out):\n    out[0], out[1] = 5.0, -1.0\n\n\ndef observe",
+        "material: def",
+        "gives 5 -1; allowed: finite numbers of 0 or more",
+    ),
     "worth changes": (
         "def observe",
         'def evaluate(state, out):\n    out[:] = 0.0\n    state["taken"][3] += 1\n\n\ndef observe',

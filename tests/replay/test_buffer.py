@@ -27,9 +27,8 @@ class ListReplay:
 
     def add(self, e: Episode) -> None:
         for t in np.flatnonzero(e.recorded):
-            self.rows.append(
-                (e.states[t], e.to_play[t], e.legal[t], e.policy[t], e.root_values[t], e.returns)
-            )
+            row = (e.states[t], e.to_play[t], e.legal[t], e.policy[t], e.root_values[t], e.returns)
+            self.rows.append((*row, np.float32(t / len(e)), np.zeros(0)))
             self.total += 1
         self.rows = self.rows[len(self.rows) - min(len(self.rows), self.config.window(self.total)) :]
 

@@ -1,9 +1,10 @@
 import math
 
+import numpy as np
 import pytest
 
 from zelkova.cli.train import new_alarms
-from zelkova.wheel.alarms import find_alarms
+from zelkova.wheel.alarms import MemorisingAlarm, find_alarms
 
 LOG_4 = math.log(4)
 
@@ -56,3 +57,55 @@ def test_an_alarm_is_told_when_it_begins() -> None:
     assert new_alarms({**loud, "round": 5.0}, alarmed) == []
     (line,) = new_alarms({**loud, "round": 6.0, "alarm/policy_collapse": 1.0}, alarmed)
     assert "policy_collapse" in line
+
+
+def judged(seen: float, unseen: float, early: tuple[float, float] | None = None) -> dict[str, float]:
+    """Give a round's accuracies."""
+    figures = {"learn/seen_accuracy": seen, "learn/unseen_accuracy": unseen}
+    if early is not None:
+        figures |= {"learn/seen_early_accuracy": early[0], "learn/unseen_early_accuracy": early[1]}
+    return figures
+
+
+def alarms(alarm: MemorisingAlarm, rounds: int, games: int, figures: dict[str, float]) -> list[float]:
+    return [alarm.look(figures, games)["alarm/memorising"] for _ in range(rounds)]
+
+
+def test_knowing_learnt_games_by_heart_is_told_after_enough_rounds_and_games() -> None:
+    assert alarms(MemorisingAlarm(), 7, 60, judged(0.85, 0.54)) == [0, 0, 0, 0, 1, 1, 1]
+    assert alarms(MemorisingAlarm(), 8, 25, judged(0.85, 0.54)) == [0] * 7 + [1], "8 rounds have 200 games"
+    assert alarms(MemorisingAlarm(), 9, 60, judged(0.64, 0.55)) == [0] * 9, "9 points are no alarm"
+
+
+def test_the_first_thirds_of_games_are_enough() -> None:
+    assert alarms(MemorisingAlarm(), 5, 60, judged(0.7, 0.65, (0.7, 0.4)))[-1] == 1.0
+    assert alarms(MemorisingAlarm(), 5, 60, judged(0.7, 0.65, (0.45, 0.4)))[-1] == 0.0
+
+
+def test_a_round_weighs_by_its_games_and_old_ones_are_let_go() -> None:
+    alarm = MemorisingAlarm()
+    assert alarms(alarm, 4, 10, judged(0.9, 0.5)) == [0] * 4
+    assert alarms(alarm, 1, 400, judged(0.6, 0.6)) == [0], "40 games of 440 are too few"
+    assert alarms(alarm, 5, 60, judged(0.85, 0.54)) == [0, 0, 1, 1, 1], "means of 6, 8, 10.1, 12, 31"
+    assert alarms(alarm, 5, 60, judged(0.6, 0.6)) == [1, 1, 1, 0, 0], "means of 25, 19, 12, 6 and 0 points"
+
+
+def test_what_an_alarm_remembers_comes_back() -> None:
+    alarm, again = MemorisingAlarm(), MemorisingAlarm()
+    alarms(alarm, 4, 60, judged(0.85, 0.54))
+    again.set_state(alarm.state())
+    assert alarms(again, 1, 60, judged(0.85, 0.54)) == [1]
+    again.forget()
+    assert alarms(again, 1, 60, judged(0.85, 0.54)) == [0]
+    again.set_state(None)
+    assert again.look({"learn/unseen_accuracy": 0.5}, 300) == {"alarm/memorising": 0.0}
+    assert len(again.state()) == 0, "without a learnt side there is nothing to compare"
+    with pytest.raises(ValueError, match="memorising"):
+        again.set_state(np.zeros((2, 9)))
+
+
+def test_the_line_says_what_to_set() -> None:
+    (line,) = new_alarms({"round": 8.0, "alarm/memorising": 1.0}, set())
+    assert line.startswith("alarm in round 8, memorising: ")
+    for setting in ("learning.value_mix", "replay.capacity", "learning.samples_per_position"):
+        assert setting in line

@@ -242,4 +242,7 @@ def _different_answer(one: Visit, other: Visit) -> str | None:
         return "evaluate"
     if one.weights is not None and not np.allclose(one.weights, other.weights, rtol=1e-5):  # type: ignore[arg-type]
         return "weigh"
+    for name, values in one.standing.items():
+        if not np.allclose(values, other.standing[name], rtol=1e-5):
+            return name
     return "position_hash" if one.key != other.key else None

@@ -23,6 +23,9 @@ class Rules(Protocol):
     def weigh(  # noqa: D102
         self, state: NDArray[np.uint64], actions: NDArray[np.int32], out: NDArray[np.float32]
     ) -> None: ...
+    def places(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
+    def eliminated(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
+    def material(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None: ...  # noqa: D102
     def chance(  # noqa: D102
         self, state: NDArray[np.uint64], actions: NDArray[np.int32], probs: NDArray[np.float32]
     ) -> Any: ...
@@ -52,6 +55,7 @@ class Visit:
     worth: NDArray[np.float32] | None  # [P] evaluate short of endings, where the game has one
     weights: NDArray[np.float32] | None  # [n] weigh of the legal actions, where the game has one
     probs: NDArray[np.float32]  # [n] of the outcomes; empty where a player moves
+    standing: dict[str, NDArray[np.float32]]  # [P] each: `places` (at an ending), `eliminated`, `material`
 
 
 @dataclasses.dataclass
@@ -78,6 +82,26 @@ class Guarded:
         """Refuse a write outside the row."""
         if (self._rows[0] != self._fill).any() or (self._rows[2] != self._fill).any():
             raise BrokenPromiseError(function, "writes outside its own state, into a neighbour's")
+
+
+def check_standing(function: str, values: NDArray[np.float32]) -> None:
+    """Refuse places that are none, a player who is neither in nor out, or less than nothing.
+
+    Args:
+        function: `places`, `eliminated` or `material`.
+        values: [P] what it gave.
+    """
+    given = " ".join(f"{value:g}" for value in values)
+    if function == "places":
+        before = 1 + (values[None, :] < values[:, None]).sum(axis=1)
+        if not np.array_equal(values, before):
+            raise BrokenPromiseError(
+                function, f"gives {given}; allowed: 1 and the number of players who stand before"
+            )
+    elif function == "eliminated" and not (((values == 0.0) | (values == 1.0)).all() and values.min() == 0.0):
+        raise BrokenPromiseError(function, f"gives {given}; allowed: 0 or 1, and somebody who is not out")
+    elif not (np.isfinite(values) & (values >= 0.0)).all():
+        raise BrokenPromiseError(function, f"gives {given}; allowed: finite numbers of 0 or more")
 
 
 def fields_of(game: Game, state: NDArray[np.uint64]) -> dict[str, Any]:

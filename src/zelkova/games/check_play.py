@@ -18,6 +18,7 @@ from zelkova.games.check_parts import (
     Played,
     Rules,
     Visit,
+    check_standing,
     fields_of,
     same_fields,
 )
@@ -28,6 +29,7 @@ _GUARD = 16  # cells written before and after every array that a rule gets
 _UNWRITTEN = -123_456_789
 _SUM_SLACK = 1e-4  # probabilities in float32 sum to 1 within this
 _OWN_FILES = (__file__, __file__.replace("check_play", "check_forms"), plain.__file__)
+STANDING = ("places", "eliminated", "material")
 _TRIES = 4  # legal actions tried at each position besides the one that is played
 
 
@@ -103,6 +105,7 @@ class Checker:
         weights = None
         if "weigh" in game.functions and to_play >= 0 and not terminal:
             weights = self._weights(row, legal)
+        standing = self._standing(row, bool(terminal))
         key = None
         if "position_hash" in game.functions:
             key = self.call("position_hash", row.state)
@@ -115,8 +118,9 @@ class Checker:
                 self._changing(state), f"changes state[{name!r}]; allowed: only init and step write the state"
             )
         return Visit(
-            before, state.copy(), to_play, legal, bool(terminal), planes, returns, key, worth, weights, probs
-        )
+            before, state.copy(), to_play, legal, bool(terminal), planes, returns, key, worth, weights, probs,
+            standing,
+        )  # fmt: skip
 
     def step(self, state: NDArray[np.uint64], action: int) -> NDArray[np.uint64]:
         """Play an action twice, beside different neighbours; refuse two answers. Gives the new state."""
@@ -145,6 +149,9 @@ class Checker:
                 state = self.step(played.visits[-1].state, int(action))
             played.actions.append(int(action))
             played.visits.append(self.visit(state, "step"))
+            out, now = (visit.standing.get("eliminated", np.zeros(1)) for visit in played.visits[-2:])
+            if (now < out).any():
+                raise BrokenPromiseError("eliminated", "takes a player back who was out")
         return played
 
     def _legal_actions(self, row: Guarded, terminal: bool) -> NDArray[np.int32]:
@@ -241,11 +248,7 @@ class Checker:
     def _values(self, row: Guarded, function: str) -> NDArray[np.float32]:
         """Ask `returns` at an ending, or `evaluate` before it, and check range and sum."""
         players = self.game.num_players
-        buffer = np.full(players + 2 * _GUARD, np.nan, np.float32)
-        self.call(function, row.state, buffer[_GUARD:-_GUARD])
-        if not np.isnan(np.r_[buffer[:_GUARD], buffer[-_GUARD:]]).all():
-            raise BrokenPromiseError(function, f"writes outside out[{players}]")
-        values = buffer[_GUARD:-_GUARD].copy()
+        values = self._ask_players(row, function)
         given = " ".join(f"{value:g}" for value in values)
         low, high = self.game.return_range
         if not ((values >= low - 1e-6) & (values <= high + 1e-6)).all():
@@ -261,6 +264,23 @@ class Checker:
         if function == "returns" and is_draw and not self.game.has_draws:
             raise BrokenPromiseError("returns", f"gives {given}, a draw; HAS_DRAWS is False")
         return values
+
+    def _ask_players(self, row: Guarded, function: str) -> NDArray[np.float32]:
+        """Ask a rule that writes a number a player, and check that it writes nothing else."""
+        players = self.game.num_players
+        buffer = np.full(players + 2 * _GUARD, np.nan, np.float32)
+        self.call(function, row.state, buffer[_GUARD:-_GUARD])
+        if not np.isnan(np.r_[buffer[:_GUARD], buffer[-_GUARD:]]).all():
+            raise BrokenPromiseError(function, f"writes outside out[{players}]")
+        return buffer[_GUARD:-_GUARD].copy()
+
+    def _standing(self, row: Guarded, terminal: bool) -> dict[str, NDArray[np.float32]]:
+        """Ask how the players stand, as far as the game says it, and check the answers."""
+        asked = [name for name in STANDING if name in self.game.functions and (terminal or name != "places")]
+        answers = {name: self._ask_players(row, name) for name in asked}
+        for name, values in answers.items():
+            check_standing(name, values)
+        return answers
 
     def _weights(self, row: Guarded, legal: NDArray[np.int32]) -> NDArray[np.float32]:
         """Ask `weigh` about the legal actions, and check that all it gives are numbers above 0."""
@@ -291,7 +311,7 @@ class Checker:
         asked += [("chance", chance)] if self.game.has_chance else []
         asked += [] if is_chance else [("legal_actions", (out,))]
         asked += [("observe", (planes,)), ("returns", (returns,))]
-        asked += [("evaluate", (returns,))] if "evaluate" in game.functions else []
+        asked += [(name, (returns,)) for name in ("evaluate", *STANDING) if name in game.functions]
         if "weigh" in game.functions and not is_chance:
             legal = out[: int(self.call("legal_actions", state.copy(), out))]
             asked.append(("weigh", (legal, np.zeros(len(legal), np.float32))))

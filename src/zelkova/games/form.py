@@ -32,9 +32,12 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     "evaluate": ("state", "out"),
     "weigh": ("state", "actions", "out"),
     "chance": ("state", "actions", "probs"),
+    "places": ("state", "out"),
+    "eliminated": ("state", "out"),
+    "material": ("state", "out"),
 }
 """The functions that a game may have: what positions share a key, what one is worth, which of its
-actions to look at first, how nature moves."""
+actions to look at first, how nature moves, how the players stand."""
 
 CONSTANTS = ("STATE", "NUM_PLAYERS", "NUM_ACTIONS", "OBSERVATION_SHAPE", "RETURN_RANGE", "VIEW")
 

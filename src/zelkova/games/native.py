@@ -38,6 +38,9 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "evaluate": (types.void, (_VECTOR,)),
     "weigh": (types.void, (_ACTIONS, _VECTOR)),
     "chance": (types.int64, (_ACTIONS, _VECTOR)),
+    "places": (types.void, (_VECTOR,)),
+    "eliminated": (types.void, (_VECTOR,)),
+    "material": (types.void, (_VECTOR,)),
 }
 """For each rule: what it returns, and its arguments after the state."""
 
@@ -134,7 +137,8 @@ def _type_of_rule(rule: NativeRule, context: Any) -> Any:
 class NativeRules:
     """All rules of one game, compiled: attributes `init`, `step`, ... as in the contract.
 
-    A game without `position_hash` or `evaluate` lacks the attribute; `chance` and `weigh` are None there.
+    A game without `chance` or `weigh` has None there; without another one that it may leave out, it lacks the
+    attribute.
     """
 
     init: NativeRule
@@ -147,6 +151,9 @@ class NativeRules:
     evaluate: NativeRule
     weigh: NativeRule | None = None
     chance: NativeRule | None = None
+    places: NativeRule
+    eliminated: NativeRule
+    material: NativeRule
 
     def __init__(
         self, functions: Mapping[str, Callable[..., Any]], dtype: np.dtype[Any], *, cache: bool = True

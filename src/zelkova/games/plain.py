@@ -122,6 +122,18 @@ class PlainRules:
         """Write how good each legal action looks into out float32[n]."""
         self._call("weigh", state, actions, out)
 
+    def places(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write each player's place at an ending into out float32[P]."""
+        self._call("places", state, out)
+
+    def eliminated(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write 1 for each player who is out, else 0, into out float32[P]."""
+        self._call("eliminated", state, out)
+
+    def material(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write what each player has into out float32[P]."""
+        self._call("material", state, out)
+
 
 class _Alarm:
     """Breaks off this thread's Python code after some seconds, from one watching thread for all alarms."""

@@ -52,6 +52,14 @@ def draw_outcome(counter: Any, probs: Any, count: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def ask_players(rule: Any, states: Any, out: Any) -> None:
+    """Ask a rule that writes a number a player of states uint64[n, words]; out float32[n, P] is written."""
+    base = np.intp(states.ctypes.data)
+    for row in range(len(states)):
+        rule(base + row * states.shape[1] * 8, out[row])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def roll(step: Any, chance: Any, address: Any, counter: Any, actions: Any, probs: Any) -> Any:
     """Play drawn outcomes in place until nature is not to move; give how many.
 

@@ -98,6 +98,18 @@ class CompiledRules:
         """Write how good each legal action looks into out float32[n]."""
         _give_two(self.native.weigh, state, actions, out)
 
+    def places(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write each player's place at an ending into out float32[P]."""
+        _give(self.native.places, state, out)
+
+    def eliminated(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write 1 for each player who is out, else 0, into out float32[P]."""
+        _give(self.native.eliminated, state, out)
+
+    def material(self, state: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+        """Write what each player has into out float32[P]."""
+        _give(self.native.material, state, out)
+
 
 class Single:
     """One game's rules as Python calls that give fresh arrays."""

@@ -24,7 +24,7 @@ from zelkova.networks.weights import load_weights, save_weights
 KIND = "zelkova checkpoint 1"  # changes when older files can't be read any more
 OWN = "run"  # the metadata entry that is ours; the rest is the caller's description
 ARRAYS = "arrays."  # prefix of the caller's arrays among the tensors
-LEARNER = ("network.", "optimizer.", "ema.")  # prefixes of the learner's tensors
+LEARNER = ("network.", "heads.", "optimizer.", "ema.")  # prefixes of the learner's tensors
 GENERATORS = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
 SUFFIX = ".safetensors"
 

@@ -19,6 +19,7 @@ from zelkova.learning.losses import Objective
 from zelkova.learning.schedule import learning_rate
 
 Metrics = dict[str, float]
+HEADS = "heads."  # prefix of the auxiliary heads' tensors
 Loss = Callable[[nn.Module, Any], Objective]
 
 
@@ -26,7 +27,7 @@ Loss = Callable[[nn.Module, Any], Objective]
 class LearnerState:
     """All that a learner carries from one step to the next; tensors and numbers only."""
 
-    tensors: dict[str, Tensor]  # network.*, optimizer.PARAMETER.*, ema.*; on the CPU, contiguous
+    tensors: dict[str, Tensor]  # network.*, heads.*, optimizer.PARAMETER.*, ema.*; on the CPU, contiguous
     steps: int  # optimiser steps taken
     samples: int  # positions drawn, batch by batch
 
@@ -74,7 +75,12 @@ class Learner:
     """A network, its optimiser and the counters of its schedule."""
 
     def __init__(
-        self, network: nn.Module, config: LearningConfig, objective: Loss, device: str = "cpu"
+        self,
+        network: nn.Module,
+        config: LearningConfig,
+        objective: Loss,
+        device: str = "cpu",
+        heads: nn.Module | None = None,
     ) -> None:
         """Take a network over; it is moved to the device and trained in place.
 
@@ -83,6 +89,7 @@ class Learner:
             config: the settings.
             objective: gives the loss of a batch, its parts by name, and each row's error for priorities.
             device: where to learn.
+            heads: what the objective reads beside the network and trains with it, but nobody plays with.
         """
         self.config, self.objective, self.device = config, objective, torch.device(device)
         self.network = network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -91,7 +98,10 @@ class Learner:
         )
         self.steps = 0
         self.samples = 0
+        self.heads = None if heads is None else heads.to(self.device)
         self._parameters = dict(self.network.named_parameters())
+        if heads is not None:
+            self._parameters |= {HEADS + name: tensor for name, tensor in heads.named_parameters()}
         self._optimizer: torch.optim.Optimizer | None = None  # made at the first step
         self._moments: dict[str, dict[str, Tensor]] = {}  # loaded for it, by parameter
         self._average: nn.Module | None = None
@@ -184,6 +194,8 @@ class Learner:
     def state(self) -> LearnerState:
         """Copy all that the next step depends on."""
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        if self.heads is not None:
+            tensors |= {HEADS + name: tensor for name, tensor in self.heads.state_dict().items()}
         for name, parameter in self._parameters.items():
             kept = (
                 self._moments.get(name, {})
@@ -209,6 +221,8 @@ class Learner:
         wanted: dict[str, Tensor] = {f"network.{n}": t for n, t in self.network.state_dict().items()}
         if self._average is not None:
             wanted |= {f"ema.{n}": t for n, t in self._average.state_dict().items()}
+        if self.heads is not None:
+            wanted |= {HEADS + n: t for n, t in self.heads.state_dict().items()}
         moments: dict[str, dict[str, Tensor]] = {}
         for name, parameter in self._parameters.items():
             # a parameter that no term of the loss has read has no moments yet

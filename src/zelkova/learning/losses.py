@@ -11,8 +11,10 @@ from torch import Tensor, nn
 
 from zelkova.errors import ShapeError
 from zelkova.learning.config import LearningConfig
+from zelkova.networks.config import HeadsConfig
+from zelkova.networks.heads import AuxiliaryHeads, evaluate_all
 from zelkova.networks.outcome import MASKED, outcome_values
-from zelkova.replay.targets import OutcomeSpec
+from zelkova.replay.targets import OutcomeSpec, split_aftermath
 
 Objective = tuple[Tensor, Tensor | None, dict[str, Tensor]]
 """The loss, each row's error where priorities are kept [B], and figures by name."""
@@ -46,6 +48,7 @@ class OutcomeBatch(NamedTuple):
     outcome: Any  # [B, P + 1]
     root_values: Any  # [B, P]
     alive: Any = None  # [B, P] bool, or None
+    aftermath: Any = None  # [B, 2P + 2] as `replay.targets.Aftermath`, or None: no auxiliary heads
 
 
 class ValueSettings(NamedTuple):
@@ -140,16 +143,56 @@ def mix_values(outcome: Tensor, root_values: Tensor, mix: float) -> Tensor:
     return (1.0 - mix) * outcome + mix * root_values
 
 
+def auxiliary_losses(answers: dict[str, Tensor], aftermath: Tensor) -> dict[str, Tensor]:
+    """Compare the auxiliary heads with what came.
+
+    Args:
+        answers: by head, float32, as `AuxiliaryHeads` gives them.
+        aftermath: [B, 2P + 2] float32, see `replay.targets.Aftermath`; network's view.
+    Returns:
+        by head the mean over the batch: cross-entropies in nats, over the seats too for rank; for plies_left
+        the Huber loss of log(1 + moves to the end), which is half the squared error below 1.
+    Raises:
+        ShapeError: the shapes do not fit together.
+    """
+    went = split_aftermath(aftermath)
+    players = went.places.shape[1]
+    losses = {}
+    for name, answer in answers.items():
+        if len(answer) != len(aftermath) or (name == "rank" and answer.shape[1] != players * players):
+            raise _wrong(aftermath=aftermath, **{name: answer})
+        if name == "rank":
+            logits, places = answer.reshape(-1, players), went.places.reshape(-1).long() - 1
+            losses[name] = nn.functional.cross_entropy(logits, places)
+        elif name == "next_eliminated":
+            losses[name] = nn.functional.cross_entropy(answer, went.next_eliminated.long())
+        elif name == "final_material":
+            losses[name] = nn.functional.cross_entropy(answer, went.material)
+        else:
+            losses[name] = nn.functional.smooth_l1_loss(answer[:, 0], torch.log1p(went.plies_left))
+    return losses
+
+
 class OutcomeObjective:
     """The loss of a network that answers planes with a policy and a distribution over outcomes."""
 
-    def __init__(self, config: LearningConfig, spec: OutcomeSpec) -> None:
+    def __init__(
+        self,
+        config: LearningConfig,
+        spec: OutcomeSpec,
+        weights: HeadsConfig | None = None,
+        heads: AuxiliaryHeads | None = None,
+    ) -> None:
         """Settle the weights of the parts.
 
         Args:
             config: value_mix, value_weight and root_value_weight are read.
             spec: the game's outcomes.
+            weights: of the auxiliary heads' losses.
+            heads: those heads; None: there are none.
         """
+        self.heads = heads
+        self.weights = weights.weights if weights is not None else {}
         self.value_weight = config.value_weight
         self.settings = ValueSettings(
             spec.return_range, spec.has_draws, config.value_mix, config.root_value_weight
@@ -168,7 +211,12 @@ class OutcomeObjective:
         Raises:
             ShapeError: the shapes do not fit together.
         """
-        policy_logits, outcome_logits = network(batch.planes.contiguous(memory_format=torch.channels_last))
+        planes = batch.planes.contiguous(memory_format=torch.channels_last)
+        answers: dict[str, Tensor] = {}
+        if self.heads is None:
+            policy_logits, outcome_logits = network(planes)
+        else:
+            policy_logits, outcome_logits, answers = evaluate_all(network, self.heads, planes)
         policy = policy_loss(policy_logits.float(), batch.legal.long(), batch.policy)
         value = value_loss(
             outcome_logits.float(), batch.outcome, batch.root_values, batch.alive, self.settings
@@ -178,7 +226,13 @@ class OutcomeObjective:
             "value_loss", "outcome_loss", "root_value_loss", "value_accuracy", "value_error",
         )  # fmt: skip
         figures = dict(zip(names, (*policy, *value), strict=True))
-        return policy.loss + self.value_weight * value.loss, None, figures
+        total = policy.loss + self.value_weight * value.loss
+        if answers:
+            answers = {name: answer.float() for name, answer in answers.items()}
+            for name, loss in auxiliary_losses(answers, batch.aftermath).items():
+                total = total + self.weights[name] * loss
+                figures[f"{name}_loss"] = loss
+        return total, None, figures
 
 
 def _wrong(**tensors: Tensor) -> ShapeError:

@@ -5,6 +5,7 @@ imported here; import the module that has what you need:
 
 * `config.py`, `build.py`: what network, and the module itself;
 * `residual.py`, `mlp.py`: the two kinds;
+* `heads.py`: auxiliary heads, for learning alone;
 * `outcome.py`: from the distribution over outcomes to a value for each player;
 * `weights.py`: safetensors files, written atomically and checked when read;
 * `inference.py`: where and how a batch is evaluated; `speed.py`: how fast.

@@ -1,4 +1,4 @@
-"""Which network is built, as one frozen dataclass."""
+"""Which network is built, and which heads it learns with, as frozen dataclasses."""
 
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
@@ -8,6 +8,8 @@ from zelkova.errors import ConfigError, hint
 Kind = Literal["residual", "mlp"]
 PolicyHead = Literal["linear", "conv"]
 
+HEADS = ("rank", "next_eliminated", "final_material", "plies_left")
+MOST_WEIGHT = 1000.0
 MOST_BLOCKS = 1000
 MOST_UNITS = 1_000_000  # channels or hidden units
 
@@ -55,4 +57,43 @@ class NetworkConfig:
             raise ConfigError(
                 f"network.pooling_every is {self.pooling_every} with network.kind `mlp`, whose layers see the"
                 " whole board; allowed: 0"
+            )
+
+
+@dataclass(frozen=True)
+class HeadsConfig:
+    """Weights of auxiliary heads: what a network also learns to foresee, so that its tower sees more.
+
+    A head of weight 0 is not there. None plays, so none is in what acts: engines and exports lack them.
+
+    Raises:
+        ConfigError: a number out of range.
+    Source: KataGo (Wu 2019), Section 3.5, for auxiliary targets; these are three-player shogi's.
+    """
+
+    rank: float = 0.0  # each seat's place at the end; cross-entropy in nats, mean over the seats
+    next_eliminated: float = 0.0  # which seat falls next, or none; cross-entropy in nats
+    final_material: float = 0.0  # each seat's share of the material at the end; cross-entropy in nats
+    plies_left: float = 0.0  # moves to the end, as log(1 + n): an error is a share, whatever a game's length
+    hidden: int = 64  # units of the layer that the heads share
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The heads that there are, with their weights."""
+        every = {name: float(getattr(self, name)) for name in HEADS}
+        return {name: weight for name, weight in every.items() if weight > 0.0}
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be."""
+        for name in HEADS:
+            value = getattr(self, name)
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not 0.0 <= value <= MOST_WEIGHT
+            ):
+                raise ConfigError(f"heads.{name} is {value!r}; allowed: numbers from 0 to {MOST_WEIGHT:g}")
+        if type(self.hidden) is not int or not 1 <= self.hidden <= MOST_UNITS:
+            raise ConfigError(
+                f"heads.hidden is {self.hidden!r}; allowed: a whole number from 1 to {MOST_UNITS}"
             )

@@ -28,6 +28,7 @@ class MlpNetwork(nn.Module):
             layers += [nn.Linear(size, config.channels * WIDTH_PER_CHANNEL), nn.ReLU()]
             size = config.channels * WIDTH_PER_CHANNEL
         self.trunk = nn.Sequential(*layers)
+        self.summary_size = size
         self.policy_out = nn.Linear(size, num_actions)
         self.value_hidden = nn.Linear(size, config.value_hidden)
         self.value_out = nn.Linear(config.value_hidden, num_players + 1)
@@ -45,6 +46,18 @@ class MlpNetwork(nn.Module):
         Returns:
             policy_logits [B, A] and outcome_logits [B, P + 1], in the network's view of the seats.
         """
-        hidden = self.trunk(planes.flatten(1))
+        return self.answer(self.embed(planes))
+
+    def embed(self, planes: Tensor) -> Tensor:
+        """Map planes [B, C, H, W] to what all heads read, [B, summary_size]."""
+        hidden: Tensor = self.trunk(planes.flatten(1))
+        return hidden
+
+    def summarise(self, hidden: Tensor) -> Tensor:
+        """Give what `embed` gave: nothing is to be pooled."""
+        return hidden
+
+    def answer(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Give the policy's and the outcome's logits of what `embed` gave; see forward."""
         outcome = self.value_out(torch.relu(self.value_hidden(hidden))) + self.draw_mask
         return self.policy_out(hidden), outcome

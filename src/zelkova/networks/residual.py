@@ -91,6 +91,7 @@ class ResidualNetwork(nn.Module):
         super().__init__()
         planes, height, width = observation_shape
         cells = height * width
+        self.summary_size = 2 * config.channels
         self.stem = convolution(planes, config.channels, 3)
         every = config.pooling_every
         self.tower = nn.Sequential(
@@ -136,7 +137,19 @@ class ResidualNetwork(nn.Module):
         Returns:
             policy_logits [B, A] and outcome_logits [B, P + 1], in the network's view of the seats.
         """
-        hidden = self.tower(torch.relu(self.stem(planes)))
+        return self.answer(self.embed(planes))
+
+    def embed(self, planes: Tensor) -> Tensor:
+        """Map planes [B, C, H, W] to what all heads read, [B, channels, H, W]."""
+        hidden: Tensor = self.tower(torch.relu(self.stem(planes)))
+        return hidden
+
+    def summarise(self, hidden: Tensor) -> Tensor:
+        """Pool what `embed` gave over the board: means and maxima [B, 2 * channels]."""
+        return torch.cat([hidden.mean((2, 3)), hidden.amax((2, 3))], 1)
+
+    def answer(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Give the policy's and the outcome's logits of what `embed` gave; see forward."""
         policy = torch.relu(self.policy_reduce(hidden))
         if isinstance(self.policy_out, nn.Conv2d):
             logits = self.policy_out(policy).flatten(1)

@@ -4,6 +4,7 @@ Sampling goes by a position's age, not by its place in memory, so a buffer fille
 chunks draws the very same batches as one that was never stopped.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from zelkova.errors import ShapeError
 from zelkova.replay.config import ReplayConfig
 from zelkova.replay.episode import Episode
+
+Foresee = Callable[[Episode], NDArray[np.float32]]
+"""Gives what came of each position of a game, [T, 2P + 2] as in `targets.Aftermath`."""
 
 FIRST_ALLOCATION = 4096  # positions allocated at first; doubled as they fill, up to the capacity
 
@@ -25,6 +29,8 @@ class Batch(NamedTuple):
     policy: NDArray[np.float32]  # [B, M] aligned to legal
     root_values: NDArray[np.float32]  # [B, P] absolute seats, in RETURN_RANGE; see `lambda_values`
     returns: NDArray[np.float32]  # [B, P] absolute seats
+    progress: NDArray[np.float32]  # [B] share of its game that came before, 0 up to below 1
+    aftermath: NDArray[np.float32]  # [B, 2P + 2] absolute seats, see `targets.Aftermath`; [B, 0]: not kept
 
 
 def lambda_values(episode: Episode, td_lambda: float) -> NDArray[np.float32]:
@@ -51,7 +57,14 @@ def lambda_values(episode: Episode, td_lambda: float) -> NDArray[np.float32]:
 class ReplayBuffer:
     """A bounded ring of positions with a window that may grow (see ReplayConfig)."""
 
-    def __init__(self, config: ReplayConfig, words: int, max_actions: int, num_players: int) -> None:
+    def __init__(
+        self,
+        config: ReplayConfig,
+        words: int,
+        max_actions: int,
+        num_players: int,
+        foresee: Foresee | None = None,
+    ) -> None:
         """Make an empty buffer.
 
         Args:
@@ -59,8 +72,9 @@ class ReplayBuffer:
             words: width of a state's row in uint64 words.
             max_actions: M, width of `legal` and `policy`.
             num_players: P.
+            foresee: gives what auxiliary heads learn, as a game comes in; None: there are none.
         """
-        self.config = config
+        self.config, self._foresee = config, foresee
         self.total_added = 0  # positions that ever came in, those that left included
         self._widths = (words, max_actions, num_players)
         self._arrays = self._allocate(min(FIRST_ALLOCATION, config.capacity))
@@ -90,6 +104,8 @@ class ReplayBuffer:
             policy=np.zeros((rows, width), np.float32),
             root_values=np.zeros((rows, players), np.float32),
             returns=np.zeros((rows, players), np.float32),
+            progress=np.zeros(rows, np.float32),
+            aftermath=np.zeros((rows, 2 * players + 2 if self._foresee else 0), np.float32),
         )
 
     def add(self, episode: Episode) -> int:
@@ -125,6 +141,9 @@ class ReplayBuffer:
         self._arrays.policy[place] = episode.policy[rows]
         self._arrays.root_values[place] = lambda_values(episode, self.config.td_lambda)[rows]
         self._arrays.returns[place] = episode.returns
+        self._arrays.progress[place] = rows / max(len(episode), 1)
+        if self._foresee is not None:
+            self._arrays.aftermath[place] = self._foresee(episode)[rows]
         self._size += rows.size
         self.total_added += count
         return count

@@ -28,6 +28,7 @@ class Episode:
     root_values: NDArray[np.float32]  # [T, P] value after search, absolute seats, in RETURN_RANGE
     returns: NDArray[np.float32]  # [P] the game's outcome, absolute seats
     recorded: NDArray[np.bool_]  # [T] False: never trained on
+    ending: NDArray[np.uint64] | None = None  # [words] the position after the last move; None: not kept
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
@@ -45,6 +46,8 @@ class Episode:
             "returns": (np.float32, (players,)),
             "recorded": (np.bool_, (moves,)),
         }
+        if self.ending is not None:
+            expected["ending"] = (np.uint64, (words,))
         for name, (dtype, shape) in expected.items():
             array: NDArray[np.generic] = getattr(self, name)
             if array.dtype != dtype or array.shape != shape:

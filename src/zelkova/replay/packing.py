@@ -25,7 +25,7 @@ def pack_episodes(episodes: Sequence[Episode]) -> dict[str, NDArray[np.generic]]
         episodes: one game or more, all of one width.
     Returns:
         the fields of Episode with their moves joined, `returns` [E, P], `seed` int64[E] and `length`
-        int64[E] for E games.
+        int64[E] for E games, and `ending` [E, words] where all of them have one.
     Raises:
         ShapeError: no game, or games of different widths.
     """
@@ -40,6 +40,9 @@ def pack_episodes(episodes: Sequence[Episode]) -> dict[str, NDArray[np.generic]]
     packed["returns"] = np.stack([episode.returns for episode in episodes])
     packed["seed"] = np.array([episode.seed for episode in episodes], np.int64)
     packed["length"] = np.array([len(episode) for episode in episodes], np.int64)
+    endings = [episode.ending for episode in episodes if episode.ending is not None]
+    if len(endings) == len(episodes):
+        packed["ending"] = np.stack(endings)
     return packed
 
 
@@ -52,11 +55,13 @@ def unpack_episodes(packed: Mapping[str, NDArray[np.generic]]) -> list[Episode]:
         ShapeError: a field is missing, or the lengths do not add up.
     """
     known = {*MOVE_FIELDS, "returns", "seed", "length"}
-    if set(packed) != known:
+    if set(packed) - {"ending"} != known:
         raise ShapeError(f"packed games have the fields {sorted(packed)}; expected {sorted(known)}")
     ends = np.cumsum(packed["length"].astype(np.int64))
     moves = int(ends[-1]) if ends.size else 0
-    games = {packed[name].shape[0] for name in ("returns", "seed", "length")}
+    endings = packed.get("ending")
+    by_game = [packed[name] for name in ("returns", "seed", "length")]
+    games = {len(array) for array in (*by_game, *([] if endings is None else [endings]))}
     if len(games) != 1 or any(packed[name].shape[0] != moves for name in MOVE_FIELDS):
         raise ShapeError(
             f"packed games have {moves} moves by their lengths, but arrays of"
@@ -67,6 +72,7 @@ def unpack_episodes(packed: Mapping[str, NDArray[np.generic]]) -> list[Episode]:
         Episode(
             seed=int(packed["seed"][game]),
             returns=packed["returns"][game],
+            ending=None if endings is None else endings[game],
             **{name: pieces[name][game] for name in MOVE_FIELDS},
         )
         for game in range(ends.size)

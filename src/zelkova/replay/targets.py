@@ -5,7 +5,7 @@ With one player there are two: the share of the return range that was reached, a
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,22 @@ class Targets(NamedTuple):
     outcome: NDArray[np.float32]  # [B, P + 1] share of each outcome, sums to 1, network's view
     root_values: NDArray[np.float32]  # [B, P] in RETURN_RANGE, network's view
     alive: NDArray[np.bool_] | None = None  # [B, P] seats that can still win, network's view
+    aftermath: NDArray[np.float32] | None = None  # [B, 2P + 2] network's view, see Aftermath
+
+
+class Aftermath(NamedTuple):
+    """How games went on after their positions: the columns of one array [B, 2P + 2], NumPy or torch."""
+
+    places: Any  # [B, P] of the seats at the end, 1 for the best; who is equal shares the better place
+    next_eliminated: Any  # [B] the seat that falls next, 0..P-1; P: none does
+    material: Any  # [B, P] shares of the material at the end, sum to 1
+    plies_left: Any  # [B] moves that players still make, 1 or more
+
+
+def split_aftermath(columns: Any) -> Aftermath:
+    """Name the columns of an array [B, 2P + 2], without a copy."""
+    players = columns.shape[1] // 2 - 1
+    return Aftermath(columns[:, :players], columns[:, players], columns[:, players + 1 : -1], columns[:, -1])
 
 
 def make_targets(batch: Batch, spec: OutcomeSpec, alive: NDArray[np.bool_] | None = None) -> Targets:
@@ -66,8 +82,23 @@ def make_targets(batch: Batch, spec: OutcomeSpec, alive: NDArray[np.bool_] | Non
         seats = to_view(seats, batch.to_play)
         root_values = to_view(root_values, batch.to_play)
         alive = None if alive is None else to_view(alive, batch.to_play)
+    aftermath = batch.aftermath if batch.aftermath.shape[1] else None
+    if aftermath is not None and spec.view == "mover" and spec.num_players > 1:
+        aftermath = _turn_aftermath(aftermath, batch.to_play)
     turned = np.concatenate([seats, outcome[:, spec.num_players :]], axis=1)
-    return Targets(batch.legal, batch.policy, turned, root_values, alive)
+    return Targets(batch.legal, batch.policy, turned, root_values, alive, aftermath)
+
+
+def _turn_aftermath(columns: NDArray[np.float32], to_play: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Turn the seats of columns [B, 2P + 2] so that the mover comes first."""
+    went, turned = split_aftermath(columns), columns.copy()
+    players = went.places.shape[1]
+    falls = went.next_eliminated < players
+    own = split_aftermath(turned)
+    own.places[:] = to_view(went.places, to_play)
+    own.material[:] = to_view(went.material, to_play)
+    own.next_eliminated[falls] = ((went.next_eliminated - to_play) % players)[falls]
+    return turned
 
 
 def to_view(values: NDArray[np.generic], to_play: NDArray[np.int8]) -> NDArray:  # type: ignore[type-arg]

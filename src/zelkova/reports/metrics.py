@@ -54,7 +54,9 @@ METRICS = {
     "selfplay/episode_length": Metric("decisions", "Mean length of the same."),
     "selfplay/draw_share": Metric("0..1", "Share of this round's games in which the best return was shared."),
     "learn/loss": Metric(
-        "nats", "Sum of policy and value loss with their weights, which the optimiser lowers."
+        "nats",
+        "Sum of policy and value loss, and of those of auxiliary heads, with their weights, which the"
+        " optimiser lowers.",
     ),
     "learn/policy_loss": Metric(
         "nats", "Mean cross-entropy of the network's policy against the search's action weights."
@@ -83,10 +85,38 @@ METRICS = {
     ),
     "learn/unseen_accuracy": Metric(
         "0..1",
-        "The same in games that ended in this round, which the network has not learnt from yet; far below"
-        " `learn/value_accuracy`, it memorises.",
+        "The same by the weights that act, in games that ended in this round, which the network has not"
+        " learnt from yet; far below `learn/seen_accuracy`, it memorises.",
     ),
     "learn/unseen_early_accuracy": Metric("0..1", "The same in the first third of those games."),
+    "learn/seen_accuracy": Metric(
+        "0..1",
+        "The same by the same weights in positions drawn from the replay, most of which it has learnt from.",
+    ),
+    "learn/seen_early_accuracy": Metric("0..1", "The same in the first third of those games."),
+    "alarm/memorising": Metric(
+        "0 or 1",
+        "The mean of the last 5 rounds or more, with 200 new games in them, of `learn/seen_accuracy` less"
+        " `learn/unseen_accuracy`, or of the same in the first thirds of games, is above 10 points: the"
+        " network knows by heart who won the games it learns from; raise learning.value_mix (towards 1: less"
+        " of who won, more of what the search thought) or replay.capacity, or lower"
+        " learning.samples_per_position.",
+    ),
+    "learn/rank_loss": Metric(
+        "nats", "Of an auxiliary head: mean cross-entropy of each seat's place at the end."
+    ),
+    "learn/next_eliminated_loss": Metric(
+        "nats", "Of an auxiliary head: mean cross-entropy of the seat that falls next, or none."
+    ),
+    "learn/final_material_loss": Metric(
+        "nats",
+        "Of an auxiliary head: mean cross-entropy of the seats' shares of the material at the end; it can't"
+        " go below the entropy of these shares.",
+    ),
+    "learn/plies_left_loss": Metric(
+        "squared log",
+        "Of an auxiliary head: mean Huber loss of log(1 + moves to the end), half the squared error below 1.",
+    ),
     "learn/value_error": Metric(
         "share",
         "Mean distance of the network's value from its target; a share is of the game's return range.",

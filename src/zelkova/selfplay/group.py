@@ -170,6 +170,7 @@ class Group:
             root_values=gather("values", 0.0),
             returns=returns,
             recorded=gather("recorded", False),
+            ending=self.states[row].copy(),
         )
 
     def _drop_past(self) -> None:

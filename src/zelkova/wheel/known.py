@@ -23,6 +23,7 @@ from zelkova.learning.chunks import Packing
 from zelkova.learning.learner import Learner
 from zelkova.learning.losses import OutcomeBatch, OutcomeObjective
 from zelkova.networks.build import build_network
+from zelkova.networks.heads import build_heads
 from zelkova.networks.inference import make_engine, resolve_device
 from zelkova.replay.buffer import Batch, ReplayBuffer
 from zelkova.replay.episode import Episode
@@ -32,11 +33,11 @@ from zelkova.replay.targets import OutcomeSpec, make_targets
 from zelkova.selfplay.searchers import Searchers, make_searchers
 from zelkova.selfplay.selfplay import SelfPlay
 from zelkova.selfplay.summary import describe_games, seat_wins, write_games
+from zelkova.wheel.alarms import MemorisingAlarm
+from zelkova.wheel.heads import make_foresee
 from zelkova.wheel.past import PastNetworks
+from zelkova.wheel.unseen import MOST_JUDGED, draw_unseen, say_accuracy
 from zelkova.wheel.wheel import Metrics, Wheel
-
-MOST_UNSEEN = 512  # positions judged a round
-MOVE_COLUMNS = ("states", "to_play", "legal", "policy", "root_values")
 
 
 class KnownWheel(Wheel):
@@ -56,8 +57,10 @@ class KnownWheel(Wheel):
         spec = OutcomeSpec(game.num_players, game.return_range, game.view, game.has_draws)
         sizes = (game.observation_shape, game.num_actions, game.num_players, game.has_draws)
         network = build_network(config.network, *sizes, config.seed)
-        self.objective = OutcomeObjective(config.learning, spec)
-        self.learner = Learner(network, config.learning, self.objective, str(self.device))
+        self.foresee = make_foresee(game, config.heads)
+        heads = build_heads(config.heads, network, game.num_players, config.seed)
+        self.objective = OutcomeObjective(config.learning, spec, config.heads, heads)
+        self.learner = Learner(network, config.learning, self.objective, str(self.device), heads)
         self.spec, self.packing = spec, Packing(pack_episodes, unpack_episodes)
         self.buffer = self.new_buffer()
         self.symmetries = Symmetries(game.symmetries)
@@ -67,6 +70,7 @@ class KnownWheel(Wheel):
         self.teacher = self._new_teacher()
         self.selfplay = SelfPlay(game, self.teacher or self.own, config.selfplay, config.seed)
         self.past = PastNetworks(config.selfplay)
+        self.memorising = MemorisingAlarm()
         self.guests = [self._new_engine() for _ in self.engines] if config.selfplay.past_share else []
         self.title, self.engine_name = game.name, self.engines[0].name
         self._rater: tuple[Gauntlet, SearchPlayer] | None = None
@@ -128,34 +132,36 @@ class KnownWheel(Wheel):
         self.selfplay.invite(list(self.guests))
 
     def judge_unseen(self, episodes: Sequence[Episode]) -> Metrics:
-        """Say how often the network foresees who wins in games that it has not learnt from yet.
+        """Say how often the network foresees who wins in games not learnt from yet, and in those learnt from.
 
-        Memorising shows in the distance to `learn/value_accuracy`, which is of positions it has learnt from.
+        Both by the weights that act and over positions drawn alike, so that their distance shows memorising.
         """
-        rows = [(episode, move) for episode in episodes for move in np.flatnonzero(episode.recorded)]
-        if not rows:
+        rng = np.random.default_rng([self.config.seed, self.round])
+        unseen = draw_unseen(episodes, rng)
+        if unseen is None:
             return {}
-        chosen = np.random.default_rng([self.config.seed, self.round]).permutation(len(rows))[:MOST_UNSEEN]
-        columns = {
-            name: np.stack([getattr(rows[at][0], name)[rows[at][1]] for at in chosen])
-            for name in MOVE_COLUMNS
-        }
-        batch = Batch(**columns, returns=np.stack([rows[at][0].returns for at in chosen]))
-        early = np.array([3 * rows[at][1] < len(rows[at][0]) for at in chosen])
+        figures = say_accuracy("unseen", self._foretells(unseen), unseen.progress)
+        if len(self.buffer):
+            seen = self.buffer.sample(MOST_JUDGED, rng)
+            figures |= say_accuracy("seen", self._foretells(seen), seen.progress)
+        if self.buffer.first < self.config.teacher.positions <= self.buffer.total_added:
+            self.memorising.forget()  # the teacher's games and the network's own are not of one kind
+            return figures
+        return figures | self.memorising.look(figures, len(episodes))
+
+    def _foretells(self, batch: Batch) -> NDArray[np.bool_]:
+        """Say of each position whether the acting network's likeliest outcome is the one that came, [B]."""
         targets = make_targets(batch, self.spec)
         planes = self.observe(batch.states)
         width = self.engines[0].max_batch
         parts = [self.engines[0].evaluate(planes[at : at + width])[1] for at in range(0, len(planes), width)]
         shown = slice(None) if self.spec.has_draws or self.game.num_players == 1 else slice(-1)
         right = np.concatenate(parts)[:, shown].argmax(1) == targets.outcome[:, shown].argmax(1)
-        figures = {"learn/unseen_accuracy": float(right.mean())}
-        if early.any():
-            figures["learn/unseen_early_accuracy"] = float(right[early].mean())
-        return figures
+        return np.asarray(right, np.bool_)
 
     def extra_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the older networks that are kept."""
-        return self.past.state()
+        """Give the older networks that are kept, and what the alarm remembers."""
+        return {**self.past.state(), "memorising": self.memorising.state()}
 
     def load_extra_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `extra_arrays` gave.
@@ -163,8 +169,10 @@ class KnownWheel(Wheel):
         Raises:
             CheckpointError: they are of another network.
         """
+        kept = dict(arrays)
         try:
-            self.past.set_state(arrays, self.learner.acting_network)
+            self.memorising.set_state(kept.pop("memorising", None))
+            self.past.set_state(kept, self.learner.acting_network)
         except (KeyError, ValueError) as error:
             raise CheckpointError(f"the checkpoint's older networks do not fit: {error}") from error
 
@@ -197,7 +205,8 @@ class KnownWheel(Wheel):
     def new_buffer(self) -> ReplayBuffer:
         """Make an empty replay for this game."""
         game = self.game
-        return ReplayBuffer(self.config.replay, game.words, game.max_legal_actions, game.num_players)
+        sizes = game.words, game.max_legal_actions, game.num_players
+        return ReplayBuffer(self.config.replay, *sizes, self.foresee)
 
     def learn_once(self) -> Metrics:
         """Take one optimiser step on a batch from the replay; give its figures."""

@@ -8,6 +8,7 @@ game that goes on: that ending needs its record (`record.py`).
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,7 +28,8 @@ _settle = interpret(rules.settle.py_func)
 _fall = interpret(rules.fall.py_func)
 _lift = interpret(rules.lift.py_func)
 _put = interpret(rules.put.py_func)
-_material = interpret(rules.material_of.py_func)
+_material = interpret(rules.material)
+_places = interpret(rules.places)
 
 
 def position_to_text(game: Game, state: States) -> str:
@@ -245,9 +247,7 @@ def resign(game: Game, state: States, seat: int) -> States:
 
 def material(game: Game, state: States) -> tuple[int, int, int]:
     """Give each seat's points of material; a fallen army's are given too, though they win nothing."""
-    record = game.view_states(state)[0]
-    blue, red, green = (int(_material(record, seat)) for seat in range(3))
-    return blue, red, green
+    return _ask(_material, game.view_states(state)[0])
 
 
 def places(game: Game, state: States) -> tuple[int, int, int]:
@@ -262,12 +262,12 @@ def places(game: Game, state: States) -> tuple[int, int, int]:
     record = game.view_states(state)[0]
     if record["winner"] < 0:
         raise IllegalActionError("places are known at the end; next: play on")
-    points = material(game, state)
-    at_limit = int(record["ending"]) == rules.LIMIT
-    ranks = []
-    for seat in range(3):
-        fallen = int(record["fallen"][seat])
-        living = points[seat] if at_limit else 0
-        ranks.append((seat == record["winner"], fallen == 0, fallen or living))
-    blue, red, green = (1 + sum(other > rank for other in ranks) for rank in ranks)
+    return _ask(_places, record)
+
+
+def _ask(rule: Callable[..., None], record: Any) -> tuple[int, int, int]:
+    """Give the whole numbers that a rule writes, one a seat."""
+    out = np.zeros(3, np.float32)
+    rule(record, out)
+    blue, red, green = map(int, out)
     return blue, red, green

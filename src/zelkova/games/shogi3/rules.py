@@ -752,3 +752,38 @@ def weigh(state, actions, out):
                 if victim != seat and holds(sets[victim, 0], sets[victim, 1], cell):
                     code = code_at(sets, cell)
                     out[place] += 50.0 if code == KING else BOARD_WORTH[code] / 100.0
+
+
+@numba.njit(error_model="numpy")
+def stands_before(state, one, other):
+    """Does a seat stand before another at the end: winner, living, fallen late, fallen early."""
+    if one == state["winner"] or other == state["winner"]:
+        return one == state["winner"]
+    first, second = state["fallen"][one], state["fallen"][other]
+    if first == 0 and second == 0:
+        return state["ending"] == LIMIT and material_of(state, one) > material_of(state, other)
+    return first == 0 or first > second > 0
+
+
+def places(state, out):
+    """Write each seat's place at the end, 1 for the winner; who is equal shares the better place.
+
+    Of living losers more material is better at the move limit; after an entry they are equal.
+    """
+    for seat in range(3):
+        out[seat] = 1.0
+        for other in range(3):
+            if other != seat and stands_before(state, other, seat):
+                out[seat] += 1.0
+
+
+def eliminated(state, out):
+    """Write 1 for each seat that has fallen, else 0."""
+    for seat in range(3):
+        out[seat] = np.float32(state["fallen"][seat] != 0)
+
+
+def material(state, out):
+    """Write each seat's points of material; a fallen army's too, though they win nothing."""
+    for seat in range(3):
+        out[seat] = material_of(state, seat)
