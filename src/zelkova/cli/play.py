@@ -197,8 +197,9 @@ def find_thinker(name: str, game: Game, simulations: int, device: str) -> "Think
     scaffold = read_scaffold(name)
     if scaffold is not None:
         from zelkova.agents.planner import Planner  # takes a second, as it brings PyTorch
+        from zelkova.play.thinking import planner_options
 
-        return AgentThinker(Planner(game, None, scaffold), name)
+        return AgentThinker(Planner(game, None, scaffold, planner_options(scaffold.num_simulations, 1)), name)
     if is_classic(name):
         return ClassicThinker(make_classic(name, game), name)
     if name.startswith("uct") and not Path(name).exists():

@@ -233,7 +233,7 @@ def _check_head(game: Game, path: Path, head: Mapping[str, str]) -> None:
 def _returns_of(
     game: Game, played: PlayedGame, given: str | None, head: Mapping[str, str], origin: str
 ) -> NDArray[np.float32] | None:
-    """Give a game's returns: those of its last position, or those that the file tells where it stops short."""
+    """Give a game's returns: those of its last position, or those that the file tells where it stops."""
     if given is not None:
         try:
             told = np.array([float(word) for word in given.split()], np.float32)
