@@ -113,8 +113,8 @@ def tell_offers(
     columns = ("piece", "how", "offers", "in 100 moves", "taken at once", "by the next seat", "third follows")
     meaning = (
         f"{MEANING} Taken at once: before the giver moves again; by the next seat: of these, by who moves"
-        " right after the giver; third follows: of these, the other opponent's next move takes from the giver, too,"
-        " where both are alive."
+        " right after the giver; third follows: of these, the other opponent's next move takes from the"
+        " giver, too, where both are alive."
     )
     note = "the third player is compared with: " + _baseline(games, views)
     table = Statistic("offers", "Pieces offered for nothing", meaning, columns, tuple(rows), None, (note,))

@@ -128,8 +128,8 @@ def count_captures(games: Sequence[PlayedGame], views: Views) -> Statistic:
     rows = tuple(_count_pair(name, side, who, seen) for name, side, who in pairs)
     meaning = (
         "While three are alive: what each player takes from who moves next after them and from who moved"
-        " before them. The share is of the taker's captures, a half if nobody is preferred; points are those of the"
-        " board, kings without; kings are counted apart."
+        " before them. The share is of the taker's captures, a half if nobody is preferred; points are as on"
+        " the board, kings without; kings are counted apart."
     )
     columns = ("taker", "from", "captures", "share", "points a capture", "kings")
     return Statistic("captures", "Who is attacked", meaning, columns, rows if seen else ())
