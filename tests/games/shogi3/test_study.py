@@ -149,6 +149,7 @@ def test_material_and_hands_against_the_result() -> None:
     material = table(found, "material")
     assert share(material["500 to 1000"][3]) == (1.0, 1)
     assert share(material["-1000 to -500"][3]) == (0.0, 2)
+    assert material["500 to 1000"][4] is None  # two were never left
     assert mean_lead(material["500 to 1000"]) == 900.0
     assert share(table(found, "hand")["0"][3]) == (1.0, 3)
 

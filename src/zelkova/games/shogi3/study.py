@@ -16,6 +16,8 @@ LEADS = [-2000.0, -1000.0, -500.0, -200.0, 0.0, 200.0, 500.0, 1000.0, 2000.0]  #
 HELD = (("0", 0, 0), ("1", 1, 1), ("2", 2, 2), ("3", 3, 3), ("4", 4, 4), ("5 to 6", 5, 6), ("7 to 9", 7, 9),
         ("10 and more", 10, 99))  # fmt: skip
 
+WON = ("won, of three", "won, of two")  # with so many players alive an equal chance is a third, or a half
+
 Views = Sequence[Sequence[View]]
 
 
@@ -56,8 +58,8 @@ def count_endings(game: Game, games: Sequence[PlayedGame]) -> Statistic:
 
 def compare_holdings(games: Sequence[PlayedGame], views: Views) -> list[Statistic]:
     """Say how often who has so much more material, or so many pieces in hand, wins."""
-    leads: list[tuple[float, float, int]] = []  # lead or pieces, share of the win, game
-    hands: list[tuple[float, float, int]] = []
+    leads: list[tuple[float, float, int, int]] = []  # lead or pieces, share of the win, game, players alive
+    hands: list[tuple[float, float, int, int]] = []
     for number, (played, seen) in enumerate(zip(games, views, strict=True)):
         if played.returns is None:
             continue
@@ -67,8 +69,8 @@ def compare_holdings(games: Sequence[PlayedGame], views: Views) -> list[Statisti
             living = [seat for seat in range(3) if view.alive[seat]]
             for seat in living:
                 best = max(view.points[other] for other in living if other != seat)
-                leads.append((view.points[seat] - best, float(wins[seat]), number))
-                hands.append((view.in_hand[seat], float(wins[seat]), number))
+                leads.append((view.points[seat] - best, float(wins[seat]), number, len(living)))
+                hands.append((view.in_hand[seat], float(wins[seat]), number, len(living)))
     where = "Of every living player at every position where somebody chose a move: "
     lead = _bin(leads, list(zip(label_bins(LEADS), [-np.inf, *LEADS], [*LEADS, np.inf], strict=True)))
     hand = _bin(hands, [(name, low, high + 1) for name, low, high in HELD])
@@ -77,33 +79,35 @@ def compare_holdings(games: Sequence[PlayedGame], views: Views) -> list[Statisti
             "material",
             "Material lead against result",
             f"{where}points of material, those in hand among them, above the best living opponent's, and how"
-            " often that player wins.",
-            ("lead", "mean lead", "times", "won"),
+            " often that player wins, while three are alive and while two are.",
+            ("lead", "mean lead", "times", *WON),
             lead,
-            ("mean lead", ("won",)),
+            ("mean lead", WON),
         ),
         Statistic(
             "hand",
             "Pieces in hand against result",
-            f"{where}how many pieces are in hand, and how often that player wins.",
-            ("in hand", "mean", "times", "won"),
+            f"{where}how many pieces are in hand, and how often that player wins, while three are alive and"
+            " while two are.",
+            ("in hand", "mean", "times", *WON),
             hand,
-            ("mean", ("won",)),
+            ("mean", WON),
         ),
     ]
 
 
 def _bin(
-    seen: Sequence[tuple[float, float, int]], bins: Sequence[tuple[str, float, float]]
+    seen: Sequence[tuple[float, float, int, int]], bins: Sequence[tuple[str, float, float]]
 ) -> tuple[tuple[Cell, ...], ...]:
-    """Sort observations into bins (name, from, up to but without)."""
-    table = np.array(seen, np.float64).reshape(-1, 3)
+    """Sort observations into bins (name, from, up to but without), with three and with two alive apart."""
+    table = np.array(seen, np.float64).reshape(-1, 4)
     rows: list[tuple[Cell, ...]] = []
     for name, low, high in bins:
         part = table[(table[:, 0] >= low) & (table[:, 0] < high)]
         if len(part):
-            share = share_by_game(part[:, 1], part[:, 2].astype(np.int64))
-            rows.append((name, float(part[:, 0].mean()), len(part), share))
+            groups = [part[part[:, 3] == alive] for alive in (3, 2)]
+            shares = [share_by_game(group[:, 1], group[:, 2].astype(np.int64)) for group in groups]
+            rows.append((name, float(part[:, 0].mean()), len(part), *shares))
     return tuple(rows)
 
 
