@@ -1,5 +1,7 @@
 """What a set of games tells, against games whose figures are known by hand."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -71,9 +73,7 @@ def test_openings_by_seat() -> None:
 def test_openings_leave_out_drawn_moves_and_other_beginnings() -> None:
     whole = play(FIRST_WINS)
     steps = whole.num_steps
-    drawn = make_played(
-        GAME, "drawn", whole.states, whole.actions, whole.returns, chosen=np.arange(steps) > 0
-    )
+    drawn = dataclasses.replace(whole, chosen=np.arange(steps) > 0)
     late = make_played(GAME, "late", whole.states[2:], whole.actions[2:], whole.returns)
     found = count_openings(GAME, [drawn, late])
     assert found.rows == ()

@@ -9,7 +9,7 @@ import pytest
 
 from zelkova import games
 from zelkova.errors import NotationError
-from zelkova.games.played import make_played, replay_moves
+from zelkova.games.played import replay_moves
 from zelkova.play.record import write_moves
 from zelkova.records.arrays import play_arrays
 from zelkova.records.files import NamedGame, find_files, find_game, read_games
@@ -148,7 +148,7 @@ def test_arrays_are_played_again() -> None:
     states, actions, returns = played.states[:-1], played.actions, played.returns
     assert returns is not None
     values = np.tile(np.array([0.5, -0.5], np.float32), (5, 1))
-    found = play_arrays(GAME, "chunk", states, actions, returns, values=values)
+    found = play_arrays(GAME, "chunk", states, actions, returns, values)
     assert np.array_equal(found.states, played.states)
     assert found.chances[:5].tolist() == [[0.75, 0.25]] * 5
     with pytest.raises(NotationError, match="chunk, ply 2: action 4 is not legal in tic_tac_toe"):
@@ -180,10 +180,3 @@ def test_what_is_no_position_is_refused(text: str, message: str) -> None:
     with pytest.raises(NotationError, match=message) as caught:
         read_position(GAME, text)
     assert "\n" not in str(caught.value)
-
-
-def test_rows_that_nobody_chose_are_marked() -> None:
-    played = replay_moves(GAME.position(), ["b2", "a1"], "by hand")
-    drawn = make_played(GAME, "x", played.states, played.actions, None, chosen=np.array([False, True]))
-    assert drawn.chosen_steps().tolist() == [1]
-    assert played.chosen_steps().tolist() == [0, 1]

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from zelkova.games.game import Game
     from zelkova.games.statistic import Statistic
 
-BATCH = 256  # positions that a network is asked about in one call
 PAGE = "analysis.html"
 
 Name = Annotated[
@@ -46,6 +46,16 @@ GameName = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """Who is asked, and where answers go."""
+
+    agent: str  # a run, a checkpoint, or a player by name
+    device: str  # where its network runs
+    out: Path | None  # of the page
+    figures: "Figures"
+
+
 def analyze(
     agent: Name,
     records: Records = None,
@@ -66,15 +76,16 @@ def analyze(
         raise ConfigError("--position asks about one position; next: leave out the records, or --position")
     run = find_run(agent)
     with Figures(json) as figures:
+        asked = Asked(agent, device or "auto", out, figures)
         if position is not None:
             rules = _game_of(agent, run, [], game, overrides)
-            _judge(agent, rules, position, simulations, device or "auto", out, figures)
+            _judge(asked, rules, position, simulations)
             return
         if not records and run is None:
             raise ConfigError(f"{agent} has no games of its own; next: name a run's folder or files of games")
         files = find_games(records or [run or Path()])
         rules = _game_of(agent, run, files, game, overrides)
-        _study(agent, rules, files, games, device or "auto", out or Path(PAGE), figures)
+        _study(asked, rules, files, games)
 
 
 def _game_of(
@@ -112,15 +123,7 @@ def _game_of(
     return rules
 
 
-def _study(
-    agent: str,
-    rules: "Game",
-    files: Sequence[Path],
-    most: int,
-    device: str,
-    out: Path,
-    figures: "Figures",
-) -> None:
+def _study(asked: "Asked", rules: "Game", files: Sequence[Path], most: int) -> None:
     """Read the games, measure them, and write what was found."""
     from zelkova.cli.game_records import fill_chances, read_played
     from zelkova.evaluation.analysis.study import study_games
@@ -128,53 +131,45 @@ def _study(
     from zelkova.reports.page import write_document
 
     played = read_played(rules, files, most)
-    played, source = fill_chances(agent, rules, played, device)
+    played, source = fill_chances(asked.agent, rules, played, asked.device)
     moves = sum(game.num_moves for game in played)
     about = f"{len(played)} games of {spell_game(rules)}, {moves} moves; chances: {source}"
     statistics = study_games(rules, played, source)
+    out = asked.out or Path(PAGE)
     write_document(out, make_study(f"{rules.name}: {len(played)} games", about, statistics))
     console.result(about)
     for statistic in statistics:
         console.result()
         for line in show_statistic(statistic):
             console.result(line)
-    params = {"game": rules.name, "agent": agent, "games": len(played)}
-    _add(figures, statistics, params)
+    _add(asked, statistics, {"game": rules.name, "games": len(played)})
     console.result(f"\nanalysis: {out}")
 
 
-def _add(figures: "Figures", statistics: "Sequence[Statistic]", params: dict[str, object]) -> None:
+def _add(asked: "Asked", statistics: "Sequence[Statistic]", params: dict[str, object]) -> None:
     from zelkova.reports.analysis import list_figures
 
     for statistic in statistics:
         for name, value, own in list_figures(statistic):
-            figures.add(name, value, **{**params, **own})
+            asked.figures.add(name, value, **{"agent": asked.agent, **params, **own})
 
 
-def _judge(
-    agent: str,
-    rules: "Game",
-    text: str,
-    simulations: int,
-    device: str,
-    out: Path | None,
-    figures: "Figures",
-) -> None:
+def _judge(asked: "Asked", rules: "Game", text: str, simulations: int) -> None:
     """Let an agent think about one position, and write what it thinks."""
     from zelkova.cli.judgement import judge_position
     from zelkova.reports.analysis import make_judgement, show_statistic
     from zelkova.reports.page import write_document
 
-    thinker = find_thinker(agent, rules, simulations, device)
+    thinker = find_thinker(asked.agent, rules, simulations, asked.device)
     found = judge_position(thinker, rules, text)
-    about = f"{spell_game(rules)}, judged by {agent}"
+    about = f"{spell_game(rules)}, judged by {asked.agent}"
     console.result(found.position.draw(colour=False, unicode=console.has_unicode(sys.stdout)))
     tables = (found.chances, found.lines, found.candidates)
     for statistic in tables:
         console.result()
         for line in show_statistic(statistic):
             console.result(line)
-    _add(figures, tables, {"game": rules.name, "agent": agent, "position": text})
-    if out is not None:
-        write_document(out, make_judgement(f"{rules.name}: one position", about, found))
-        console.result(f"\nanalysis: {out}")
+    _add(asked, tables, {"game": rules.name, "position": text})
+    if asked.out is not None:
+        write_document(asked.out, make_judgement(f"{rules.name}: one position", about, found))
+        console.result(f"\nanalysis: {asked.out}")

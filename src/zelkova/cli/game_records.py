@@ -1,5 +1,6 @@
 """The games that `zelkova analyze` looks at: found, read, and given the chances that they lack."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,7 +106,7 @@ def _read_chunk(game: "Game", file: Path, run: Path | None) -> "list[PlayedGame]
         values = np.where(searched[:, None], episode.root_values, np.float32("nan"))
         arrays = (episode.states, episode.actions, episode.returns)
         origin = f"{file}, game {episode.seed}"
-        found.append(play_arrays(game, origin, *arrays, values=values, chosen=searched))
+        found.append(dataclasses.replace(play_arrays(game, origin, *arrays, values), chosen=searched))
     return found
 
 

@@ -65,11 +65,9 @@ def make_played(
     states: NDArray[np.uint64],
     actions: NDArray[np.int32],
     returns: NDArray[np.float32] | None,
-    *,
     values: NDArray[np.float32] | None = None,
-    chosen: NDArray[np.bool_] | None = None,
 ) -> PlayedGame:
-    """Put a game together.
+    """Put a game together in which every move was chosen.
 
     Args:
         game: whose rules hold.
@@ -78,7 +76,6 @@ def make_played(
         actions: [T].
         returns: [P], or None.
         values: [T, P] in the game's return_range, before each step, NaN where they are not known.
-        chosen: [T]; None where every move was chosen.
     """
     steps, players = len(actions), game.num_players
     chances = np.full((steps + 1, players), np.nan)
@@ -94,7 +91,7 @@ def make_played(
         actions=np.asarray(actions, np.int32),
         returns=returns,
         chances=chances,
-        chosen=np.ones(steps, np.bool_) if chosen is None else chosen,
+        chosen=np.ones(steps, np.bool_),
     )
 
 

@@ -35,7 +35,7 @@ def play_arrays(
     states: NDArray[np.uint64],
     actions: NDArray[np.int32],
     returns: NDArray[np.float32],
-    **rest: Any,
+    values: NDArray[np.float32] | None = None,
 ) -> PlayedGame:
     """Make a played game of what self-play kept of it.
 
@@ -45,7 +45,7 @@ def play_arrays(
         states: [T, words] before each move.
         actions: [T].
         returns: [P].
-        **rest: values and chosen, as for `make_played`.
+        values: [T, P] in the game's return_range, before each move, NaN where they are not known.
     Raises:
         NotationError: the arrays are of another game, or no game of this one; names the origin and the ply.
     """
@@ -70,4 +70,4 @@ def play_arrays(
         raise NotationError(
             f"{origin}, ply {int(parted[0]) + 1}: the move does not lead to the next position; {_NEXT}"
         )
-    return make_played(game, origin, np.concatenate([states, after[-1:]]), actions, returns, **rest)
+    return make_played(game, origin, np.concatenate([states, after[-1:]]), actions, returns, values)

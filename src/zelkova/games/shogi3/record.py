@@ -169,7 +169,7 @@ def read_played(game: Game, text: str, origin: str) -> PlayedGame:
     values = np.array([value or unknown for value in record.values or ((),) * len(actions)], np.float32)
     last = Position(game, record.states[-1])
     returns = last.returns if last.is_terminal else None
-    return make_played(game, origin, states, actions, returns, values=values.reshape(-1, 3))
+    return make_played(game, origin, states, actions, returns, values.reshape(-1, 3))
 
 
 def _load(text: str) -> dict[str, Any]:
