@@ -31,8 +31,7 @@ def refuse(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 def test_games_of_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records, page, figures = (tmp_path / name for name in ("games.txt", "page.html", "figures.json"))
     records.write_text(GAMES)
-    options = ["--game", "tic_tac_toe", "--out", page, "--json", figures]
-    assert run("random", records, *options) == 0
+    assert run("random", records, "--game", "tic_tac_toe", "--out", page, "--json", figures) == 0
     shown = capsys.readouterr().out
     assert "2 games of tic_tac_toe, 11 moves; chances: the records tell none" in shown
     assert "Results by seat" in shown

@@ -10,7 +10,8 @@ from zelkova.games.statistic import label_bins, mean_by_game, share_by_game
 def test_observations_of_games_of_their_own_count_in_full() -> None:
     found = share_by_game([1, 0, 1, 1], [0, 1, 2, 3])
     assert found is not None
-    assert (found.hits, found.count, found.worth) == (3.0, 4, pytest.approx(4.0))
+    assert (found.hits, found.count) == (3.0, 4)
+    assert found.worth == pytest.approx(4.0)
     assert found.interval == pytest.approx((0.30064, 0.95441), abs=1e-4)  # Wilson of 3 in 4
 
 
@@ -30,11 +31,8 @@ def test_observations_of_one_game_are_worth_less() -> None:
 def test_a_mean_has_the_error_of_its_games() -> None:
     found = mean_by_game([0.0, 2.0], [0, 1])
     assert found is not None
-    assert (found.value, found.half, found.count) == (
-        1.0,
-        pytest.approx(1.96),
-        2,
-    )  # s = sqrt 2, s / sqrt 2 = 1
+    assert (found.value, found.count) == (1.0, 2)
+    assert found.half == pytest.approx(1.96)  # s = sqrt 2, and s / sqrt 2 = 1
     doubled = mean_by_game([0.0, 0.0, 2.0, 2.0], [0, 0, 1, 1])
     assert doubled is not None
     assert doubled.half == pytest.approx(1.96)

@@ -129,11 +129,9 @@ def fill_chances(
     from zelkova.evaluation.players import is_reference, make_player
 
     unknown, total = judging.count_unknown(games)
-    if is_reference(agent) or agent == "minimax":
+    if is_reference(agent) or not Path(agent).exists():
         make_player(agent, game)  # refuses what is none
         return games, "the records' own" if unknown < total else "the records tell none"
-    if not Path(agent).exists():
-        make_player(agent, game)
     if not unknown or game.num_players == 1:
         return games, "the records' own"
     from zelkova.agents.learned.load import is_learned

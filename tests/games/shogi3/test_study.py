@@ -46,14 +46,14 @@ BLUE_ENTERS = played(
 )
 
 
-def table(found: Sequence[Statistic], key: str) -> dict[Any, tuple[Cell, ...]]:
+def table(statistics: Sequence[Statistic], key: str) -> dict[Any, tuple[Cell, ...]]:
     """Give a table's rows by the text or number that they begin with."""
-    statistic = next(one for one in found if one.key == key)
-    texts = [[cell for cell in row[:2] if isinstance(cell, str)] or [row[0]] for row in statistic.rows]
-    return {
-        tuple(text) if len(text) > 1 else text[0]: row
-        for text, row in zip(texts, statistic.rows, strict=True)
-    }
+    statistic = next(one for one in statistics if one.key == key)
+    found: dict[Any, tuple[Cell, ...]] = {}
+    for row in statistic.rows:
+        texts = tuple(cell for cell in row[:2] if isinstance(cell, str))
+        found[texts if len(texts) > 1 else texts[0] if texts else row[0]] = row
+    return found
 
 
 def share(cell: Cell) -> tuple[float, int]:
@@ -99,7 +99,7 @@ def test_a_dropped_piece_is_told_from_a_moved_one() -> None:
 
 def test_offers_are_counted() -> None:
     row = table(study(GAME, [played(OFFERING, OFFERED)]), "offers")["all", "all"]
-    assert row[2:4] == (2, pytest.approx(40.0))
+    assert row[2:4] == (2, 40.0)
     assert [share(cell) for cell in row[4:]] == [(2.0, 2), (2.0, 2), (1.0, 2)]
     note = next(one for one in study(GAME, [played(OFFERING, OFFERED)]) if one.key == "offers").notes[0]
     assert "in 30.0 % of cases" in note  # three captures in five moves, two opponents each
@@ -160,7 +160,7 @@ def mean_lead(row: tuple[Cell, ...]) -> float:
 
 
 def test_a_record_tells_its_options() -> None:
-    text = {"game": "shogi3", "capture": "share", "start": None, "moves": [], "result": None}
+    text: dict[str, Any] = {"game": "shogi3", "capture": "share", "start": None, "moves": [], "result": None}
     assert read_options(json.dumps(text)) == {"capture": "share", "max_plies": 499}
     with pytest.raises(ValueError, match="field max_plies of the record is `0`; allowed: a whole number"):
         read_options(json.dumps({**text, "max_plies": 0}))
