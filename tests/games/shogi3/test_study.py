@@ -93,7 +93,7 @@ def test_what_was_taken_pays_for_what_is_offered() -> None:
 
 
 def test_a_dropped_piece_is_told_from_a_moved_one() -> None:
-    game = played("2rK6/9/9/4rP3gK/9/9/9/1bK6/9 b S/-/- - 0 own", ["S*5e"])
+    game = played("2rK6/9/9/4rP3gK/9/9/9/1bK7/9 b S/-/- - 0 own", ["S*5e"])
     assert [offer.how for offer in find_offers(0, game, view_game(GAME, game))] == ["dropped"]
 
 
