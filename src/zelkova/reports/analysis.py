@@ -164,10 +164,11 @@ def choose_chart(statistic: Statistic) -> Chart | None:
             curves.append(Curve(name, x[known], y[known], *band))
     if not curves:
         return None
-    is_share = all(isinstance(row[statistic.columns.index(shown[0])], Share | None) for row in statistic.rows)
-    return Chart(
-        statistic.title, along, ", ".join(shown), tuple(curves), y_range=(0.0, 1.0) if is_share else None
-    )
+    first = [row[statistic.columns.index(shown[0])] for row in statistic.rows]
+    is_share = all(isinstance(cell, Share | None) for cell in first)
+    label = shown[0] if len(shown) == 1 else "share" if is_share else ""  # else the curves' names tell
+    y_range = (0.0, 1.0) if is_share else None
+    return Chart(statistic.title, along, label, tuple(curves), y_range=y_range)
 
 
 def _numbers(
