@@ -82,6 +82,7 @@ def test_one_position(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
              for one in json.loads(figures.read_text())}  # fmt: skip
     assert found["analyze/chances_chance", None, "player 1"] == 100.0
     assert found["analyze/candidates_player_1", "b3", None] == 100.0
+    assert found["analyze/candidates_player_1_change", "b3", None] == 0.0
     assert "Best lines" in page.read_text()
 
 

@@ -79,7 +79,7 @@ def _compare(position: "Position", thought: "Thought", seats: list[str]) -> "Sta
         "candidates",
         "What each move does",
         "Each player's chance after a move, in percent, and by how many points it is above that before.",
-        ("move", "visits", *(f"{name} %" for name in seats), *(f"{name} +-" for name in seats)),
+        ("move", "visits", *(f"{name} %" for name in seats), *(f"{name} change" for name in seats)),
         tuple(rows),
     )
 
