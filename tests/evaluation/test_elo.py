@@ -17,8 +17,8 @@ from zelkova.evaluation.elo import (
     log_odds_matrix,
     seat_chi_square,
     split_cycles,
-    wilson_interval,
 )
+from zelkova.games.statistic import wilson_interval
 
 
 @pytest.mark.parametrize(("score", "gap"), [(0.55, 34.86), (0.75, 190.85), (0.8, 240.82), (0.95, 511.5)])

@@ -11,6 +11,7 @@ import typer
 from zelkova.cli import console
 from zelkova.cli.environment import is_of_environment, play_in_environment
 from zelkova.cli.options import Device, Json
+from zelkova.cli.play import spell_game
 from zelkova.cli.user_game import refuse_broken
 from zelkova.errors import LARGEST_SEED, ConfigError
 
@@ -130,7 +131,7 @@ def seat_players(
             rules = rules or own
             if (own.name, own.options) != (rules.name, rules.options):
                 raise ConfigError(
-                    f"{text} plays {_spell(own)}, others {_spell(rules)}; allowed: one game for all"
+                    f"{text} plays {spell_game(own)}, others {spell_game(rules)}; allowed: one game for all"
                 )
     if rules is None:
         named = " and ".join(texts)
@@ -263,7 +264,3 @@ def show_circles(pairings: "Sequence[Pairing]", names: Sequence[str], figures: "
             f"circle: no ladder explains more than {CYCLIC:.0%} of the results, with 95 % confidence"
         )
     figures.add("arena/circles", len(circles), players=circles)
-
-
-def _spell(game: "Game") -> str:
-    return f"{game.name} {game.options}" if game.options is not None else game.name

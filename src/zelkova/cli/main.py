@@ -27,6 +27,7 @@ COMMANDS = {
     "games": "list the games that come with the package",
     "play": "play against a run or a reference opponent in the terminal",
     "report": "write a run's curves and figures into one HTML file",
+    "analyze": "see what games tell, and what an agent thinks of a position",
     "bench": "measure the speed of every stage beside limits and peers",
 }
 """Name of each subcommand, which is the name of its module and function, and what it does."""

@@ -54,11 +54,11 @@ def play(
     from zelkova.play.session import Session, Table
     from zelkova.play.terminal import is_live, read_lines
 
-    run = _find_run(target)
-    game = _game_of_run(run, overrides) if run is not None else _load_game(target, overrides)
+    run = find_run(target)
+    game = game_of_run(run, overrides) if run is not None else load_game(target, overrides)
     refuse_broken(game)
     name = agent or (str(run) if run is not None else _DEFAULT)
-    thinker = _find_thinker(name, game, simulations, device or "auto")
+    thinker = find_thinker(name, game, simulations, device or "auto")
     table = Table(
         seats=_parse_seats(seat, game),
         seed=_fresh_seed() if seed is None else seed,
@@ -87,13 +87,13 @@ def _fresh_seed() -> int:
     return secrets.randbits(32)
 
 
-def _find_run(target: str) -> Path | None:
+def find_run(target: str) -> Path | None:
     """Give the path where the target is a run or a checkpoint; None where it must be a game."""
     path = Path(target)
     return path if path.is_dir() or target.endswith(".safetensors") else None
 
 
-def _load_game(target: str, overrides: list[str] | None) -> Game:
+def load_game(target: str, overrides: list[str] | None) -> Game:
     """Load a game by name or file.
 
     Raises:
@@ -106,10 +106,10 @@ def _load_game(target: str, overrides: list[str] | None) -> Game:
             f"unknown game `{target}`; {hint(target, games.names())}; "
             "a run is given by its folder, a game of your own as path/to/game.py"
         )
-    return games.load(target, _game_options(overrides))
+    return games.load(target, game_options(overrides))
 
 
-def _game_options(overrides: list[str] | None) -> dict[str, Any]:
+def game_options(overrides: list[str] | None) -> dict[str, Any]:
     """Read the game's options from `--set`.
 
     Raises:
@@ -128,7 +128,7 @@ def _game_options(overrides: list[str] | None) -> dict[str, Any]:
     return options
 
 
-def _game_of_run(run: Path, overrides: list[str] | None) -> Game:
+def game_of_run(run: Path, overrides: list[str] | None) -> Game:
     """Load the game that a run was trained on.
 
     Raises:
@@ -178,7 +178,7 @@ def _load_hidden(name: str, simulations: int | None = None, device: str = "auto"
     return HiddenRules(parts.game, parts.agent)
 
 
-def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thinker":
+def find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thinker":
     """Find who plays the seats that no person has.
 
     Raises:
@@ -197,8 +197,9 @@ def _find_thinker(name: str, game: Game, simulations: int, device: str) -> "Thin
     scaffold = read_scaffold(name)
     if scaffold is not None:
         from zelkova.agents.planner import Planner  # takes a second, as it brings PyTorch
+        from zelkova.play.thinking import planner_options
 
-        return AgentThinker(Planner(game, None, scaffold), name)
+        return AgentThinker(Planner(game, None, scaffold, planner_options(scaffold.num_simulations, 1)), name)
     if is_classic(name):
         return ClassicThinker(make_classic(name, game), name)
     if name.startswith("uct") and not Path(name).exists():
@@ -266,3 +267,8 @@ def _parse_seats(text: str, game: Game) -> frozenset[int]:
                 "several as 1,2"
             )
     return frozenset(int(seat) - 1 for seat in seats)
+
+
+def spell_game(game: Game) -> str:
+    """Name a game with its options."""
+    return f"{game.name} {game.options}" if game.options is not None else game.name

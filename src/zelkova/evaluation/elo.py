@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import ConfigError, ShapeError, hint
-
-Z_95 = 1.96
-"""Standard deviations in half of a 95 % interval."""
+from zelkova.games.statistic import Z_95, wilson_interval
 
 _ELO_PER_NAT = 400 / math.log(10)
 _CLIP = 4.0
@@ -40,22 +38,6 @@ def elo_gap(score: float, num_players: int = 2) -> float:
 def expected_score(gap: float, num_players: int = 2) -> float:
     """Give the mean share of one that is `gap` Elo above each of P - 1 equals."""
     return 1 / (1 + (num_players - 1) * 10 ** (-gap / 400))
-
-
-def wilson_interval(wins: float, games: int, z: float = Z_95) -> tuple[float, float]:
-    """Give an interval of the chance to win, 95 % unless told.
-
-    Args:
-        wins: games won, or the sum of shares.
-        games: games played, 1 or more.
-        z: half width in standard deviations.
-    Source: Wilson 1927.
-    """
-    share = wins / games
-    weight = z * z / games
-    middle = (share + weight / 2) / (1 + weight)
-    half = z / (1 + weight) * math.sqrt(max(share * (1 - share), 0.0) / games + weight / (4 * games))
-    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def seat_chi_square(wins: Sequence[int] | NDArray[np.int64]) -> float:

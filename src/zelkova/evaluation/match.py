@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 
 from zelkova.errors import GameError, IllegalActionError
 from zelkova.evaluation.config import MatchConfig
-from zelkova.evaluation.elo import elo_gap, wilson_interval
+from zelkova.evaluation.elo import elo_gap
 from zelkova.evaluation.openings import even_openings
 from zelkova.evaluation.players import Player
 from zelkova.games.game import Game, Position
 from zelkova.games.playout import roll
+from zelkova.games.statistic import wilson_interval
 
 _MAX_PLIES = 100_000
 _NATURE = 0x2545F491  # told apart from moves in a game's seeds

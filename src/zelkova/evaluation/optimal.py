@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import NotationError
-from zelkova.evaluation.elo import wilson_interval
 from zelkova.evaluation.players import Player
 from zelkova.games.game import Game
+from zelkova.games.statistic import wilson_interval
 
 _SIGNS = {1: "+", 0: "=", -1: "-"}
 _RESULTS = {"+": 1, "=": 0, "-": -1, ".": -2}

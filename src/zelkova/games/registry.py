@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Mapping
@@ -63,6 +64,21 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Game:
         notation=importlib.import_module(f"{package}.notation"),
         drawing=importlib.import_module(f"{package}.drawing"),
     )
+
+
+def beside(game: Game, name: str) -> ModuleType | None:
+    """Find a module that lies beside a game's rules, such as `record` or `study`; a user's file is its own.
+
+    Args:
+        game: as loaded.
+        name: of the module.
+    Returns: None where the game has none.
+    """
+    if game.stamp is not None:
+        return game.notation
+    folder = BUILT_IN[game.name][0]
+    full = f"zelkova.games.{folder}.{name}"
+    return importlib.import_module(full) if importlib.util.find_spec(full) is not None else None
 
 
 def refuse_inside(name_or_path: str, folder: Path) -> None:

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from zelkova.games.game import Position
 from zelkova.reports.charts import Chart, describe, draw_chart
 from zelkova.reports.curves import choose_charts
 from zelkova.reports.diagnosis import Findings, choose_diagnosis, describe_findings
@@ -43,7 +44,7 @@ code { font-size: .92em; overflow-wrap: anywhere; }
 
 
 def write_page(run: Run, path: Path, findings: Findings | None = None) -> None:
-    """Write the page, whole or not at all; a device or a pipe is written as it is, never replaced.
+    """Write a run's page.
 
     Args:
         run: as read.
@@ -52,10 +53,22 @@ def write_page(run: Run, path: Path, findings: Findings | None = None) -> None:
     Raises:
         OSError: it can't be written; it names the path.
     """
+    write_document(path, make_page(run, findings))
+
+
+def write_document(path: Path, text: str) -> None:
+    """Write a page, whole or not at all; a device or a pipe is written as it is, never replaced.
+
+    Args:
+        path: of the file.
+        text: HTML.
+    Raises:
+        OSError: it can't be written; it names the path.
+    """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_text(make_page(run, findings), encoding="utf-8", errors="replace")
+        path.write_text(text, encoding="utf-8", errors="replace")
         return
     try:
         handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
@@ -63,7 +76,7 @@ def write_page(run: Run, path: Path, findings: Findings | None = None) -> None:
         raise type(error)(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(make_page(run, findings))
+            file.write(text)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(draft, 0o666 & ~mask)
@@ -80,23 +93,33 @@ def make_page(run: Run, findings: Findings | None = None) -> str:
         run: as read.
         findings: as for `write_page`.
     """
-    title = escape(f"{run.game}: {run.folder.resolve().name}")
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}</title><style>{_STYLE}</style></head><body>",
-            _head(run, title),
-            _remarks(run),
-            _charts(run),
-            _diagnosis(findings) if findings is not None else "",
-            _table(run),
-            _config(run.config),
-            "</body></html>\n",
-        ]
-    )
+    title = f"{run.game}: {run.folder.resolve().name}"
+    parts = [
+        _head(run, escape(title)),
+        _remarks(run),
+        _charts(run),
+        _diagnosis(findings) if findings is not None else "",
+        _table(run),
+        _config(run.config),
+    ]
+    return make_document(title, parts)
+
+
+def make_document(title: str, parts: Sequence[str]) -> str:
+    """Give the HTML of a page that needs nothing else.
+
+    Args:
+        title: plain text.
+        parts: HTML, whatever came from elsewhere escaped.
+    """
+    head = [
+        "<!DOCTYPE html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
+    ]
+    return "\n".join([*head, *parts, "</body></html>\n"])
 
 
 def _head(run: Run, title: str) -> str:
@@ -112,15 +135,28 @@ def _board(run: Run) -> str:
     sample = run.sample
     if sample is None:
         return ""
-    svg = sample.position._repr_svg_()
     moves = escape(" ".join(sample.moves))
-    caption = f"<figcaption>a game of self-play ({escape(sample.origin)}): <code>{moves}</code></figcaption>"
+    caption = f"a game of self-play ({escape(sample.origin)}): <code>{moves}</code>"
+    alt = f"The last position of a game of {run.game} after {len(sample.moves)} moves"
+    return show_board(sample.position, alt, caption)
+
+
+def show_board(position: Position, alt: str, caption: str) -> str:
+    """Give the picture of a position as an image in which nothing runs; the caption alone where it has none.
+
+    Args:
+        position: of any game.
+        alt: what the picture shows, plain text.
+        caption: HTML.
+    """
+    svg = position._repr_svg_()
+    below = f"<figcaption>{caption}</figcaption>"
     if svg is None:
-        return f"<figure class='board'>{caption}</figure>"
+        return f"<figure class='board'>{below}</figure>"
     data = base64.b64encode(svg.encode()).decode()
-    alt = escape(f"The last position of a game of {run.game} after {len(sample.moves)} moves", quote=True)
-    image = f'<img width="100%" alt="{alt}" src="data:image/svg+xml;base64,{data}">'
-    return f"<figure class='board'>{image}{caption}</figure>"
+    words = escape(alt, quote=True)
+    image = f'<img width="100%" alt="{words}" src="data:image/svg+xml;base64,{data}">'
+    return f"<figure class='board'>{image}{below}</figure>"
 
 
 def _remarks(run: Run) -> str:
@@ -133,10 +169,10 @@ def _charts(run: Run) -> str:
     charts = choose_charts(run)
     if not charts:
         return "<h2>Curves</h2><p>This run has no figures yet: its first round is not over.</p>"
-    return "<h2>Curves</h2>" + _draw(charts, "c")
+    return "<h2>Curves</h2>" + draw_charts(charts, "c")
 
 
-def _draw(charts: Sequence[Chart], key: str) -> str:
+def draw_charts(charts: Sequence[Chart], key: str) -> str:
     """Draw charts beside each other; the key begins their ids."""
     figures = []
     for index, chart in enumerate(charts):
@@ -159,7 +195,7 @@ def _diagnosis(findings: Findings) -> str:
         image = f'<img width="100%" alt="{about}" src="data:image/gif;base64,{data}">'
         film = f"<figure class='board'>{image}<figcaption>{about}</figcaption></figure>"
     words = f"<div class='head'><div><ul>{lines}</ul></div>{film}</div>"
-    return f"<h2>Diagnosis</h2>{words}{_draw(choose_diagnosis(findings), 'd')}{table}"
+    return f"<h2>Diagnosis</h2>{words}{draw_charts(choose_diagnosis(findings), 'd')}{table}"
 
 
 def _table(run: Run) -> str:

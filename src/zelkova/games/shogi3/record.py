@@ -4,8 +4,8 @@
      "result": {"winner": "b", "how": "entry", "plies": 63}}
 
 `start` may be a position's text; `result` is null for a game that is not over. A record may have `max_plies`
-(499 where it has none), and beside the moves `values` (three winning chances, or null) and `comments` (text,
-or null).
+(499 where it has none), and beside the moves `values` (three winning chances in the position before the move,
+or null) and `comments` (text, or null).
 """
 
 import dataclasses
@@ -14,8 +14,11 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+import numpy as np
+
 from zelkova.errors import IllegalActionError, NotationError, hint
 from zelkova.games.game import Game, Position
+from zelkova.games.played import RESIGNED, PlayedGame, make_played
 from zelkova.games.shogi3 import rules
 from zelkova.games.shogi3.notation import PLAYERS, SEATS, text_to_action
 from zelkova.games.shogi3.position import States, resign, text_to_position
@@ -24,6 +27,7 @@ from zelkova.games.single import Single
 RESIGN = "resign:"
 KEYS = ("game", "capture", "max_plies", "start", "moves", "result", "values", "comments")
 NEEDED = ("game", "capture", "start", "moves", "result")
+MOST_LIMIT = 1_000_000  # of max_plies, as the rules take it
 RESULT_KEYS = ("winner", "how", "plies")
 
 
@@ -110,17 +114,7 @@ def read_record(game: Game, text: str) -> Record:
     Raises:
         NotationError: names the field, or the move and its ply, that is wrong.
     """
-    try:
-        given = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise NotationError(f"the record is no JSON: {error}; next: mend the file") from None
-    if not isinstance(given, dict):
-        raise NotationError(
-            f"the record is a {type(given).__name__}; allowed: an object with {_listed(NEEDED)}"
-        )
-    _check_keys(given, KEYS, NEEDED, "the record")
-    if given["game"] != "shogi3":
-        _refuse("game", given["game"], "shogi3")
+    given = _load(text)
     _check_options(game, given)
     moves, start = given["moves"], given["start"]
     if not isinstance(moves, list) or not all(isinstance(move, str) for move in moves):
@@ -136,6 +130,62 @@ def read_record(game: Game, text: str) -> Record:
     values = _beside(given, "values", len(moves), _read_chances)
     comments = _beside(given, "comments", len(moves), _read_comment)
     return dataclasses.replace(found, values=values, comments=comments)
+
+
+def read_options(text: str) -> dict[str, Any]:
+    """Say which options a record was played with: capture and max_plies.
+
+    Args:
+        text: JSON.
+    Raises:
+        NotationError: names the field that is wrong.
+    """
+    given = _load(text)
+    most = given.get("max_plies", rules.Options().max_plies)
+    if given["capture"] not in rules.CAPTURES:
+        _refuse("capture", given["capture"], _listed(rules.CAPTURES))
+    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MOST_LIMIT:
+        _refuse("max_plies", most, f"a whole number from 1 to {MOST_LIMIT}")
+    return {"capture": given["capture"], "max_plies": most}
+
+
+def read_played(game: Game, text: str, origin: str) -> PlayedGame:
+    """Read a record as a played game; its `values` are the chances before the moves that they stand beside.
+
+    Args:
+        game: shogi3, with the record's capture rule and limit.
+        text: JSON.
+        origin: where it was read.
+    Raises:
+        NotationError: as `read_record`.
+    """
+    record = read_record(game, text)
+    states = np.concatenate(record.states)
+    actions = np.full(len(record.moves), RESIGNED, np.int32)
+    for place, move in enumerate(record.moves):
+        if not move.startswith(RESIGN):
+            actions[place] = text_to_action(game, game.view_states(record.states[place])[0], move)
+    unknown = (math.nan,) * 3
+    values = np.array([value or unknown for value in record.values or ((),) * len(actions)], np.float32)
+    last = Position(game, record.states[-1])
+    returns = last.returns if last.is_terminal else None
+    return make_played(game, origin, states, actions, returns, values.reshape(-1, 3))
+
+
+def _load(text: str) -> dict[str, Any]:
+    """Read a record's JSON and hold it to the fields that there are."""
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NotationError(f"the record is no JSON: {error}; next: mend the file") from None
+    if not isinstance(given, dict):
+        raise NotationError(
+            f"the record is a {type(given).__name__}; allowed: an object with {_listed(NEEDED)}"
+        )
+    _check_keys(given, KEYS, NEEDED, "the record")
+    if given["game"] != "shogi3":
+        _refuse("game", given["game"], "shogi3")
+    return given
 
 
 def _check_options(game: Game, given: Mapping[str, Any]) -> None:

@@ -1,0 +1,35 @@
+"""Positions that are given as text: the start, moves from it, or a game's own form."""
+
+from zelkova.errors import IllegalActionError, NotationError
+from zelkova.games.game import Game, Position
+from zelkova.games.registry import beside
+
+FORMS = "`start`, or `moves` with moves from the start behind it, such as `moves {}`"
+
+
+def read_position(game: Game, text: str) -> Position:
+    """Read a position.
+
+    Args:
+        game: whose rules hold.
+        text: `start`, `moves M M ...`, or what the module `position` beside the game's rules reads.
+    Raises:
+        NotationError: it is none of these; names the field or the ply.
+    """
+    words = text.split()
+    first = words[0] if words else ""
+    if first not in ("start", "moves") or (first == "start" and len(words) > 1):
+        read = getattr(beside(game, "position"), "text_to_position", None)
+        if read is None:
+            allowed = FORMS.format(" ".join(game.position().legal_moves()[:1]))
+            raise NotationError(
+                f"position `{text[:80]}`: {game.name} has no text for one; allowed: {allowed}"
+            )
+        return Position(game, read(game, text))
+    position = game.position()
+    for ply, move in enumerate(words[1:], 1):
+        try:
+            position.play(move)
+        except (NotationError, IllegalActionError) as error:
+            raise NotationError(f"position, ply {ply}: {str(error).splitlines()[0]}") from None
+    return position
