@@ -60,6 +60,18 @@ def test_a_scaffold_teaches_by_the_run_s_own_search(tmp_path: Path) -> None:
     run.wheel.close()
 
 
+def test_values_are_what_the_teacher_thinks_until_it_is_through(tmp_path: Path) -> None:
+    run = run_in(tmp_path / "run", "learning.value_mix=0.25", "teacher.positions=250")
+    mixes = []
+    for _ in range(6):
+        run.wheel.begin_round()
+        mixes.append(run.wheel.objective.settings.mix)  # type: ignore[attr-defined]
+        assert mixes[-1] == (1.0 if run.wheel.is_taught else 0.25)  # type: ignore[attr-defined]
+        run.turn()
+    assert (mixes[0], mixes[-1]) == (1.0, 0.25)
+    run.wheel.close()
+
+
 def test_a_run_can_be_the_teacher(tmp_path: Path) -> None:
     first = run_in(tmp_path / "first", "teacher.player=", "teacher.positions=0")
     first.begin()
@@ -82,6 +94,7 @@ def test_a_run_can_be_the_teacher(tmp_path: Path) -> None:
     [
         (["teacher.player=scaffold:8"], "both"),
         (["teacher.positions=10"], "both"),
+        (["teacher.value_mix=1.5"], "allowed: 0 to 1"),
         (["teacher.player=uct:100", "teacher.positions=10"], "no weights"),
         (["teacher.player=random", "teacher.positions=10"], "no weights"),
         (["teacher.player=greedy", "teacher.positions=10"], "no weights"),
