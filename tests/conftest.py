@@ -3,11 +3,12 @@
 import pytest
 
 LONG = (
-    "test_train_learned.py",
+    "test_train_learned.py",  # compiles the search
+    "games/test_contract.py",  # compiles every game's rules: two processes begin with different code
     "test_offline.py",
     "test_known_values.py",
     "test_learned_hostile.py",
-    "cli/test_environment.py",
+    "cli/test_train.py",
     "test_train.py",
 )
 """Files of tests that take longest, longest first; `pytest --durations=50` shows where time goes."""

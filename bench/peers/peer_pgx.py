@@ -14,6 +14,9 @@ import pgx  # noqa: E402
 from pgx.experimental import auto_reset  # noqa: E402
 
 GAMES = {name: name for name in ("tic_tac_toe", "connect_four", "othello")}  # with the same rules as here
+OTHER = {
+    "shogi3": "shogi"
+}  # the nearest that there is: two players, and moves that leave a king in check are out
 BATCHES = (256, 1024, 4096)
 STEPS = 32
 
@@ -39,12 +42,13 @@ def make_loop(name: str, batch: int) -> dialogue.Job:
         jax.block_until_ready(kept)
         return batch * STEPS
 
-    return dialogue.Job(work, f"compiled loop over {batch} games, auto_reset, the best of {BATCHES}")
+    of = f"{name}, " if name in OTHER.values() else ""
+    return dialogue.Job(work, f"{of}compiled loop over {batch} games, auto_reset, the best of {BATCHES}")
 
 
 def prepare_playouts(params: dialogue.Params) -> dialogue.Job | None:
     """Take the batch size that is fastest here."""
-    name = GAMES.get(params["game"])
+    name = {**GAMES, **OTHER}.get(params["game"])
     if name is None:
         return None
     jobs = [make_loop(name, batch) for batch in BATCHES]
@@ -59,6 +63,6 @@ if __name__ == "__main__":
             "pgx",
             version("pgx"),
             {"rules/moves_per_s": prepare_playouts},
-            [("rules/moves_per_s", {"game": game}) for game in GAMES],
+            [("rules/moves_per_s", {"game": game}) for game in (*GAMES, *OTHER)],
         )
     )

@@ -259,9 +259,7 @@ def _candidates(
     )
 
 
-def _best_first(
-    actions: NDArray[Any], visits: NDArray[np.int32], q_values: NDArray[np.float32]
-) -> list[int]:
+def _best_first(actions: NDArray[Any], visits: NDArray[np.int32], q_values: NDArray[np.float32]) -> list[int]:
     """Give the places of actions [k] by their visits, then by the mover's mean return."""
     return sorted(range(len(actions)), key=lambda k: (-visits[k], -q_values[k], actions[k]))
 

@@ -122,8 +122,9 @@ def _backup(chance: Any, tree: Any, movers: Any, depth: Any) -> None:
         tree.edge_mean[edge] += (tree.scaled[movers[node]] - tree.edge_mean[edge]) / visits
         tree.edge_bonus[edge] = tree.bonus[visits]
         if node == 0:
+            mean = tree.root_means[edge]
             for player in range(len(tree.scaled)):
-                tree.root_means[edge, player] += (tree.scaled[player] - tree.root_means[edge, player]) / visits
+                mean[player] += (tree.scaled[player] - mean[player]) / visits
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
