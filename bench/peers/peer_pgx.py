@@ -18,11 +18,12 @@ OTHER = {
     "shogi3": "shogi"
 }  # the nearest that there is: two players, and moves that leave a king in check are out
 BATCHES = (256, 1024, 4096)
+SLOW_BATCHES = (64,)  # of the others: a move takes milliseconds, and the compiler a minute for each size
 STEPS = 32
 
 
-def make_loop(name: str, batch: int) -> dialogue.Job:
-    """Compile a loop of STEPS moves in each of `batch` games."""
+def make_loop(name: str, batch: int, batches: tuple[int, ...]) -> dialogue.Job:
+    """Compile a loop of STEPS moves in each of `batch` games, a size out of `batches`."""
     env = pgx.make(name)
     init, step = jax.vmap(env.init), jax.vmap(auto_reset(env.step, env.init))
 
@@ -43,7 +44,7 @@ def make_loop(name: str, batch: int) -> dialogue.Job:
         return batch * STEPS
 
     of = f"{name}, " if name in OTHER.values() else ""
-    return dialogue.Job(work, f"{of}compiled loop over {batch} games, auto_reset, the best of {BATCHES}")
+    return dialogue.Job(work, f"{of}compiled loop over {batch} games, auto_reset, the best of {batches}")
 
 
 def prepare_playouts(params: dialogue.Params) -> dialogue.Job | None:
@@ -51,10 +52,11 @@ def prepare_playouts(params: dialogue.Params) -> dialogue.Job | None:
     name = {**GAMES, **OTHER}.get(params["game"])
     if name is None:
         return None
-    jobs = [make_loop(name, batch) for batch in BATCHES]
+    batches = SLOW_BATCHES if name in OTHER.values() else BATCHES
+    jobs = [make_loop(name, batch, batches) for batch in batches]
     for job in jobs:
         job.work()
-    return max(jobs, key=lambda job: dialogue.measure(job.work, 0.3))
+    return max(jobs, key=lambda job: dialogue.measure(job.work, 0.3)) if len(jobs) > 1 else jobs[0]
 
 
 if __name__ == "__main__":
