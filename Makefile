@@ -8,6 +8,7 @@ READY := $(VENV)/ready
 PEERS := .venv-peers
 PEERS_READY := $(PEERS)/ready
 MINUTES ?= 8
+PROCESSES ?= 2
 
 .PHONY: help setup demo test check bench clean
 
@@ -44,8 +45,10 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# A file of tests stays in one process, so that what its tests share is made once; tests/conftest.py puts
+# the longest files first.
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 bench: $(READY) $(PEERS_READY)
 	@for part in rules search selfplay network; do $(BIN)/zelkova bench $$part || exit $$?; done

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.training import metrics, newest, program
+from tests.training import call, metrics, newest
 
 from zelkova.cli.train import OFFLINE
 from zelkova.config import load_config
@@ -114,18 +114,18 @@ def test_the_program_learns_from_runs_and_own_files(behaviour: Path, tmp_path: P
     words = ("train", "muzero-cartpole", "--size", "tiny", "--steps", "2", "--set", "replay.offline_steps=2")
     data = ("--offline", behaviour, "--offline", tmp_path / "own.npz")
     rated = ("--set", "rating.every_rounds=1", "--set", "rating.games=2")
-    done = program(*words, *data, *rated, "--out", tmp_path / "run")
+    done = call(*words, *data, *rated, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     assert "data set: " in done.stderr
     line = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0])
     assert line["step"] == 2
     assert line["eval/return"] >= 1.0
-    done = program("train", "--resume", tmp_path / "run", "--offline", behaviour)
+    done = call("train", "--resume", tmp_path / "run", "--offline", behaviour)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--resume without it" in done.stderr
     own["actions"][3] = 2
     np.savez(tmp_path / "own.npz", **own)
-    done = program(*words, *data, "--out", tmp_path / "broken")
+    done = call(*words, *data, "--out", tmp_path / "broken")
     assert (done.returncode, done.stdout) == (2, "")
     assert "own.npz: trajectory 0, decision 3: action 2; allowed: 0 to 1" in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,14 +1,18 @@
 """A run that is as small as a run can be, and what two runs are compared by."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
 import torch
 
+from zelkova.cli import main
 from zelkova.config import RunConfig, load_config
 from zelkova.learning.checkpoint import Checkpoint, load_checkpoint
 from zelkova.train import Run
@@ -89,12 +93,20 @@ def assert_same_run(one: Path, other: Path) -> None:
         wheel.close()
 
 
-def program(*arguments: str | Path, **settings: Any) -> "subprocess.CompletedProcess[str]":
-    """Run the program to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "zelkova", *map(str, arguments)],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=400, **settings,
-    )  # fmt: skip
+class Done(NamedTuple):
+    """What a call of the program left."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def call(*arguments: str | Path) -> Done:
+    """Run the program to its end in this process, which has PyTorch and compiled code ready."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as left:
+        main.main([str(word) for word in arguments])
+    return Done(int(left.value.code or 0), out.getvalue(), err.getvalue())
 
 
 def train_arguments(folder: Path, *overrides: str) -> list[str]:

@@ -13,7 +13,7 @@ from zelkova.agents.reference.uct_tree import new_tree, tree_bytes
 from zelkova.errors import ConfigError, GameError, ShapeError
 from zelkova.games.playout import random_below
 
-Counts = dict[int, int]
+Found = dict[int, tuple[int, list[float]]]
 
 
 class Node:
@@ -23,7 +23,7 @@ class Node:
         self.record = record
         self.visits = 0
         self.untried: list[int] | None = None
-        self.edges: list[list[Any]] = []  # action, visits, mean, node below
+        self.edges: list[list[Any]] = []  # action, visits, mean, node below, sum of all players' returns
 
 
 class PlainUct:
@@ -67,7 +67,7 @@ class PlainUct:
             action = node.untried.pop(0)
             child = Node(self.below(node.record, action))
             child.visits = 1
-            edge: list[Any] = [action, 0, 0.0, child]
+            edge: list[Any] = [action, 0, 0.0, child, 0.0]
             node.edges.append(edge)
             returns = self.rollout(child.record)
         else:
@@ -76,13 +76,16 @@ class PlainUct:
             returns = self.simulate(edge[3])
         edge[1] += 1
         edge[2] += (returns[mover] - edge[2]) / edge[1]
+        edge[4] = edge[4] + returns
         return returns
 
-    def search(self, record: Any, simulations: int) -> Counts:
+    def search(self, record: Any, simulations: int) -> Found:
         root = Node(record)
         for _ in range(simulations):
             self.simulate(root)
-        return {edge[0]: edge[1] for edge in root.edges}
+        low, high = self.game.return_range
+        middle, half = (low + high) / 2, (high - low) / 2
+        return {edge[0]: (edge[1], list(edge[4] / edge[1] * half + middle)) for edge in root.edges}
 
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four", "connect_four_3p"])
@@ -94,8 +97,11 @@ def test_the_kernel_is_the_plain_form(name: str, seed: int) -> None:
         position.play(int(position.legal_actions()[seed % 3]))
     found = UctSearch(game, 200).search(position.state, np.array([seed], np.uint64))
     expected = PlainUct(game, seed).search(position.record, 200)
-    assert {a: int(n) for a, n in enumerate(found.visit_counts[0]) if n} == expected
     assert found.visit_counts.sum() == 200
+    for action, (visits, values) in enumerate(zip(found.visit_counts[0], found.values[0], strict=True)):
+        count, means = expected.get(action, (0, [0.0] * game.num_players))
+        assert visits == count
+        assert values == pytest.approx(means, abs=1e-6)
 
 
 def test_a_win_in_one_is_taken_and_a_threat_is_blocked() -> None:
@@ -138,7 +144,7 @@ def test_the_most_visited_action_is_played_and_ties_fall_at_random() -> None:
     assert np.bincount(tied.actions, minlength=9).min() > 10
 
 
-def test_q_values_are_in_the_return_range_of_the_mover() -> None:
+def test_values_are_in_the_return_range() -> None:
     game = games.load("connect_four_3p")
     position = game.position()
     for move in ("1", "4", "8", "1", "4", "8", "2", "4", "8", "2"):
@@ -146,8 +152,8 @@ def test_q_values_are_in_the_return_range_of_the_mover() -> None:
     assert position.to_play == 1  # wins at 4
     found = UctSearch(game, 400).search(position.state, np.zeros(1, np.uint64))
     assert found.actions[0] == 3
-    assert found.q_values[0, 3] == 1.0
-    assert found.q_values.min() >= 0.0
+    assert found.values[0, 3].tolist() == [0.0, 1.0, 0.0]
+    assert found.values.min() >= 0.0
 
 
 def test_wrong_numbers_are_refused() -> None:

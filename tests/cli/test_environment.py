@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from tests.training import program
+from tests.training import call
 
 from zelkova.agents.learned.load import load_learned
 from zelkova.cli.diagnosis import diagnose
@@ -25,7 +25,7 @@ SETS = ("--size", "tiny", "--set", "checkpoint.every_rounds=1")
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "cartpole"
-    done = program("train", "gumbel-muzero-cartpole", *SETS, "--steps", "5", "--out", folder)
+    done = call("train", "gumbel-muzero-cartpole", *SETS, "--steps", "5", "--out", folder)
     assert done.returncode == 0, done.stderr
     assert "measure it: zelkova arena" in done.stderr
     return folder
@@ -33,29 +33,29 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_arena_gives_the_mean_return(run: Path, tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
-    done = program("arena", run, "--games", "3", "--json", figures)
+    done = call("arena", run, "--games", "3", "--json", figures)
     assert done.returncode == 0, done.stderr
     assert "CartPole-v1, 4 simulations a decision" in done.stdout
     assert "mean return" in done.stdout
     found = {record["name"]: record for record in json.loads(figures.read_text())}
     assert found["arena/return"]["params"]["episodes"] == 3
     assert found["arena/return"]["value"] >= 1.0
-    again = program("arena", run, "--games", "3")
+    again = call("arena", run, "--games", "3")
     assert again.stdout == done.stdout
 
 
 def test_an_environment_has_no_opponents_and_is_not_played(run: Path) -> None:
-    done = program("arena", run, "random", "--games", "2")
+    done = call("arena", run, "random", "--games", "2")
     assert (done.returncode, done.stdout) == (2, "")
     assert "acts in CartPole-v1, alone" in done.stderr
-    done = program("play", run)
+    done = call("play", run)
     assert done.returncode == 2
     assert "nobody else has a seat; next: zelkova arena" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_report_names_the_environment(run: Path, tmp_path: Path) -> None:
-    done = program("report", run, "--no-diagnosis", "--out", tmp_path / "report.html")
+    done = call("report", run, "--no-diagnosis", "--out", tmp_path / "report.html")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("CartPole-v1: ")
     assert "can't be replayed" not in done.stdout + done.stderr
@@ -64,7 +64,7 @@ def test_a_report_names_the_environment(run: Path, tmp_path: Path) -> None:
 
 def test_a_report_looks_into_a_learned_model(run: Path, tmp_path: Path) -> None:
     page, figures = tmp_path / "report.html", tmp_path / "figures.json"
-    done = program("report", run, "--out", page, "--json", figures)
+    done = call("report", run, "--out", page, "--json", figures)
     assert done.returncode == 0, done.stderr
     assert "played 4 episodes of CartPole-v1 from fixed seeds" in done.stdout
     assert "Values are off by" in done.stdout
@@ -115,7 +115,7 @@ def test_a_damaged_checkpoint_is_a_remark(run: Path, tmp_path: Path) -> None:
     folder = copy_of(run, tmp_path / "got")
     (file,) = (folder / "checkpoints").glob("*.safetensors")
     file.write_bytes(file.read_bytes()[:-100])
-    done = program("report", folder)
+    done = call("report", folder)
     assert done.returncode == 0
     assert "note: no diagnosis: no checkpoint of" in done.stdout
     assert "Traceback" not in done.stderr
@@ -124,9 +124,9 @@ def test_a_damaged_checkpoint_is_a_remark(run: Path, tmp_path: Path) -> None:
 
 def test_a_game_whose_rules_stay_hidden_has_its_board_and_a_diagnosis(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    done = program("train", "muzero-tictactoe", *SETS, "--steps", "5", "--out", folder)
+    done = call("train", "muzero-tictactoe", *SETS, "--steps", "5", "--out", folder)
     assert done.returncode == 0, done.stderr
-    done = program("report", folder)
+    done = call("report", folder)
     assert done.returncode == 0, done.stderr
     assert "played 4 episodes of tic_tac_toe" in done.stdout
     assert "note:" not in done.stdout
@@ -135,7 +135,7 @@ def test_a_game_whose_rules_stay_hidden_has_its_board_and_a_diagnosis(tmp_path: 
 
 def test_values_beyond_the_support_are_an_alarm(tmp_path: Path) -> None:
     sets = (*SETS, "--set", "latent.value_limit=1", "--set", "rating.every_rounds=0")
-    done = program("train", "gumbel-muzero-cartpole", *sets, "--steps", "30", "--out", tmp_path / "run")
+    done = call("train", "gumbel-muzero-cartpole", *sets, "--steps", "30", "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("outside_support: ") == 1
     shown = summarise(read_run(tmp_path / "run"))
@@ -154,7 +154,7 @@ def test_values_beyond_the_support_are_an_alarm(tmp_path: Path) -> None:
 def test_what_can_t_be_acted_in_is_one_message(
     arguments: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    done = program("train", *arguments, "--out", tmp_path / "run")
+    done = call("train", *arguments, "--out", tmp_path / "run")
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert "Traceback" not in done.stderr

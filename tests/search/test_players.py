@@ -113,43 +113,47 @@ def test_two_players_in_turn_m8() -> None:
     assert qs == pytest.approx([0.2, -0.4], abs=1e-6)
 
 
-def max_n(tables: Tables, state: int) -> Any:
-    """Solve a tree by brute force: the first child that is best for the mover."""
-    mover, best = int(tables.to_play[state]), None
+def max_n(tables: Tables, state: int) -> tuple[Any, int, float]:
+    """Solve a tree by brute force: its value, the best column, by how little any mover's choice is best."""
+    if tables.count[state] == 0:
+        return np.zeros(tables.value.shape[1]), -1, np.inf
+    mover = int(tables.to_play[state])
+    vectors, narrowest = [], np.inf
     for i in range(int(tables.count[state])):
-        child = int(tables.transition[state, i])
-        after = 0.0 if tables.count[child] == 0 else max_n(tables, child)
-        vector = tables.reward[state, i] + tables.discount[state, i] * after
-        if best is None or vector[mover] > best[mover] + 1e-6:
-            best = vector
-    return best
+        after, _, below = max_n(tables, int(tables.transition[state, i]))
+        vectors.append(tables.reward[state, i] + tables.discount[state, i] * after)
+        narrowest = min(narrowest, below)
+    order = sorted(range(len(vectors)), key=lambda i: -vectors[i][mover])
+    if len(order) > 1:
+        narrowest = min(narrowest, vectors[order[0]][mover] - vectors[order[1]][mover])
+    return vectors[order[0]], order[0], float(narrowest)
 
 
 @pytest.mark.parametrize("policy", ["puct", "gumbel"])
 @pytest.mark.parametrize("players", [1, 2, 3])
 def test_search_converges_to_max_n(policy: str, players: int) -> None:
-    rng = np.random.default_rng(3)
-    checked, missed = 0, 0
-    for _ in range(40):
+    """No tree is missed in which every mover's best move is better by 0.02 or more.
+
+    Where a mover's two best are nearly equal, many walks go to the second, and what that does to the others
+    stays in the mean: a tree with 0.006 between them was missed with 300,000 simulations too (c_init 2).
+    """
+    rng = np.random.default_rng(5)
+    checked = 0
+    while checked < 40:
         tables = random_tree(rng, depth=3, width=3, players=players)
-        if tables.count[0] == 0:
-            continue
         tables.prior_logits[:] *= 0.2  # a prior that is sure of the wrong move only makes it slow
         pays = tables.discount == 0
         tables.reward[pays] = rng.dirichlet(np.ones(players + 1), int(pays.sum()))[:, :players]
-        best = max_n(tables, 0)
-        mover = int(tables.to_play[0])
+        value, column, narrowest = max_n(tables, 0)
+        if tables.count[0] < 2 or narrowest < 0.02:
+            continue
         _, found = searched(
-            tables, 3000, policy=policy, interior="puct", fpu="parent", max_considered=3, c_init=2.0
+            tables, 30_000, policy=policy, interior="puct", fpu="parent", max_considered=3, c_init=0.5
         )
-        column = int(found.action[0])
-        child = int(tables.transition[0, column])
-        after = 0.0 if tables.count[child] == 0 else max_n(tables, child)
-        reached = tables.reward[0, column] + tables.discount[0, column] * after
-        missed += int(reached[mover] < best[mover] - 0.02)
+        assert found.action[0] == column
+        if policy == "puct":  # the mean of a gumbel root counts its candidates alike
+            assert found.value[0] == pytest.approx(value, abs=0.1)
         checked += 1
-    assert checked >= 20
-    assert missed <= 1  # a mean over 3,000 simulations still remembers what was tried at first
 
 
 @pytest.mark.parametrize("policy", ["puct", "gumbel", "trpo", "mpo"])

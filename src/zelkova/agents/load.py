@@ -10,6 +10,7 @@ from torch import nn
 
 from zelkova import games
 from zelkova.agents.agent import Agent
+from zelkova.agents.packaged import find_packaged, is_packaged
 from zelkova.agents.planner import Planner, PlannerConfig
 from zelkova.errors import CheckpointError, ConfigError, ZelkovaError, hint
 from zelkova.networks.build import build_network
@@ -42,13 +43,14 @@ def find_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any], dict[str, s
     """Find the newest intact checkpoint of a run, or read the file that is named.
 
     Args:
-        path: a run's folder, or a checkpoint file.
+        path: a run's folder, a checkpoint file, or `packaged:GAME`.
     Returns:
         its path, tensors and description.
     Raises:
         CheckpointError: nothing there can be read; the message says what was tried.
+        ConfigError: no such network comes with the package.
     """
-    place = Path(path)
+    place = find_packaged(path) if is_packaged(path) else Path(path)
     if place.is_file():
         return (place, *load_weights(place))
     files = sorted((place / CHECKPOINTS).glob("[0-9]" * 8 + ".safetensors"), reverse=True)
@@ -95,7 +97,7 @@ def load_agent(
     """Load an agent as it plays outside training: without noise unless asked, and with a budget of its own.
 
     Args:
-        path: a run's folder (its newest intact checkpoint) or a checkpoint file.
+        path: a run's folder (its newest intact checkpoint), a checkpoint file or `packaged:GAME`.
         num_simulations: a move's budget; that of the training where None.
         batch: positions searched at a time.
         device: "auto", "cpu", "cuda", ...
@@ -125,7 +127,7 @@ def load_planner(
     """Load an agent for one game in play; what it says of the checkpoint is as for `load_agent`.
 
     Args:
-        path: a run's folder (its newest intact checkpoint) or a checkpoint file.
+        path: a run's folder (its newest intact checkpoint), a checkpoint file or `packaged:GAME`.
         options: of the planner.
         num_simulations: of a move, where it is not told; that of the training where None.
         device: "auto", "cpu", "cuda", ...

@@ -3,7 +3,6 @@
 import itertools
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,8 +26,8 @@ BATCH = 64  # positions that one agent searches side by side
 
 
 PLAYERS = (
-    "Runs, checkpoints, `random`, `uct:N`, `scaffold:N`, `greedy`, `maxn:DEPTH`, `paranoid:DEPTH`,"
-    " `alphabeta:DEPTH` or `minimax`."
+    "Runs, checkpoints, `packaged:GAME`, `random`, `uct:N`, `scaffold:N`, `greedy`, `maxn:DEPTH`,"
+    " `paranoid:DEPTH`, `alphabeta:DEPTH` or `minimax`."
 )
 
 
@@ -117,6 +116,7 @@ def seat_players(
         GameError: a user's game breaks the contract.
     """
     from zelkova import games as registry
+    from zelkova.agents.packaged import is_agent
     from zelkova.evaluation.players import SearchPlayer, is_reference, make_player
 
     made: dict[str, SearchPlayer] = {}
@@ -124,7 +124,7 @@ def seat_players(
     if rules is not None:
         refuse_broken(rules)
     for text in texts:
-        if text not in made and not is_reference(text) and Path(text).exists():
+        if text not in made and not is_reference(text) and is_agent(text):
             agent, own = load_player(text, simulations, device)
             refuse_broken(own)
             made[text] = SearchPlayer(agent, text)

@@ -18,10 +18,12 @@ PARALLEL = 25  # episodes at a time
 
 def is_of_environment(text: str) -> bool:
     """Say whether a text names a run, or a checkpoint, whose agent acts in an environment."""
-    from zelkova.agents.load import find_checkpoint
+    from zelkova.agents.packaged import is_agent
 
-    if not Path(text).exists():
+    if not is_agent(text):
         return False
+    from zelkova.agents.load import find_checkpoint  # takes a second, as it brings PyTorch
+
     words = find_checkpoint(text)[2]
     return words.get("model") == "learned" and "game" not in words
 

@@ -31,8 +31,9 @@ Target = Annotated[
 AgentName = Annotated[
     str | None,
     typer.Option(
-        metavar="RUN|uct:N|scaffold:N|greedy|paranoid:DEPTH|maxn:DEPTH|alphabeta:DEPTH|minimax|random",
-        help="Who plays the other seats; by default the run, or uct:1000.",
+        metavar="RUN|packaged:GAME|uct:N|scaffold:N|greedy|paranoid:DEPTH|maxn:DEPTH|alphabeta:DEPTH|minimax"
+        "|random",
+        help="Who plays the other seats; by default the run, or packaged:GAME if there is one, or uct:1000.",
     ),
 ]
 Seat = Annotated[
@@ -57,7 +58,7 @@ def play(
     run = find_run(target)
     game = game_of_run(run, overrides) if run is not None else load_game(target, overrides)
     refuse_broken(game)
-    name = agent or (str(run) if run is not None else _DEFAULT)
+    name = agent or (str(run) if run is not None else _usual_agent(game))
     thinker = find_thinker(name, game, simulations, device or "auto")
     table = Table(
         seats=_parse_seats(seat, game),
@@ -89,8 +90,19 @@ def _fresh_seed() -> int:
 
 def find_run(target: str) -> Path | None:
     """Give the path where the target is a run or a checkpoint; None where it must be a game."""
+    from zelkova.agents.packaged import is_packaged
+
     path = Path(target)
-    return path if path.is_dir() or target.endswith(".safetensors") else None
+    return path if path.is_dir() or target.endswith(".safetensors") or is_packaged(target) else None
+
+
+def _usual_agent(game: Game) -> str:
+    """Name who plays where nobody is named: the network that comes with the package, or UCT."""
+    from zelkova import games
+    from zelkova.agents.packaged import PREFIX, packaged_games
+
+    is_packaged = game.source in packaged_games() and game.options == games.load(game.source).options
+    return PREFIX + game.source if is_packaged else _DEFAULT
 
 
 def load_game(target: str, overrides: list[str] | None) -> Game:
@@ -184,6 +196,7 @@ def find_thinker(name: str, game: Game, simulations: int, device: str) -> "Think
     Raises:
         ConfigError: there is nobody of that name.
     """
+    from zelkova.agents.packaged import find_packaged, is_agent, is_packaged
     from zelkova.agents.reference.classic import is_classic, make_classic
     from zelkova.agents.reference.scaffold import read_scaffold
     from zelkova.evaluation.config import REFERENCES, UCT
@@ -206,10 +219,12 @@ def find_thinker(name: str, game: Game, simulations: int, device: str) -> "Think
         raise ConfigError(
             f"--agent {name}: allowed: uct:N with N simulations a move from 1 to 10000000; hint: uct:1000"
         )
-    if not Path(name).exists():
+    if not is_agent(name):
         raise ConfigError(
             f"unknown agent `{name}`; {hint(name, REFERENCES)}; a run or checkpoint is given by its path"
         )
+    if is_packaged(name):
+        find_packaged(name)  # now, not at its first move
     return LateThinker(name, _loader(name, game, simulations, device))
 
 
@@ -217,11 +232,14 @@ def _loader(name: str, game: Game, simulations: int, device: str) -> "Callable[[
     """Give what loads a run's agent and makes sure that it plays this game."""
 
     def load() -> "Thinker":
-        from zelkova.agents.learned.load import is_learned
-        from zelkova.agents.load import load_planner
+        from zelkova.agents.load import find_checkpoint, load_planner
+        from zelkova.agents.packaged import ORIGIN
         from zelkova.play.thinking import AgentThinker, LearnedThinker, planner_options
 
-        if is_learned(name):
+        words = find_checkpoint(name)[2]
+        if ORIGIN in words:
+            console.note(f"{name}: {words[ORIGIN]}")
+        if words.get("model") == "learned":
             hidden = _load_hidden(name, simulations, device)
             _refuse_other(name, hidden.game, game)
             return LearnedThinker(hidden, name)

@@ -42,7 +42,8 @@ def even_openings(
     states, lengths = draw_openings(game, count + (count + 1) // 2, most_plies, rng, distinct=distinct)
     seeds = rng.integers(2**63, size=len(states)).astype(np.uint64)
     found = UctSearch(game, _JUDGE_SIMULATIONS).search(states, seeds)
-    mean = (found.visit_counts * found.q_values).sum(axis=1) / _JUDGE_SIMULATIONS
+    own = found.values[np.arange(len(states)), :, game.view_states(states)["to_play"]]
+    mean = (found.visit_counts * own).sum(axis=1) / _JUDGE_SIMULATIONS
     low, high = game.return_range
     lopsided = np.abs((mean - low) / (high - low) - 1 / game.num_players)
     kept = np.sort(np.argsort(lopsided, kind="stable")[:count])

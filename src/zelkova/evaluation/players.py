@@ -5,13 +5,13 @@ which others are played beside it.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from zelkova.agents.packaged import is_agent
 from zelkova.agents.reference.classic import ClassicAgent, MinimaxAgent, is_classic, make_classic
 from zelkova.agents.reference.scaffold import read_scaffold
 from zelkova.agents.reference.uct import UctSearch
@@ -153,16 +153,16 @@ def is_reference(text: str) -> bool:
 
 
 def make_player(
-    text: str, game: Game, *, threads: int = 1, load_agent: Callable[[Path], ActingAgent] | None = None
+    text: str, game: Game, *, threads: int = 1, load_agent: Callable[[str], ActingAgent] | None = None
 ) -> Player:
     """Make the player that a text names.
 
     Args:
-        text: `random`, `uct:N`, `scaffold:N`, a classic search (see make_classic), a run's folder or a
-            checkpoint's path.
+        text: `random`, `uct:N`, `scaffold:N`, a classic search (see make_classic), a run's folder, a
+            checkpoint's path or `packaged:GAME`.
         game: whose positions it plays.
         threads: that uct and the classic searches split a batch over.
-        load_agent: reads a run's folder or a checkpoint; without it those are unknown.
+        load_agent: reads one of the last three; without it they are unknown.
     Raises:
         ConfigError: the text names no player.
         GameError: the game lacks what the player asks of it.
@@ -182,8 +182,8 @@ def make_player(
         if match is None:
             raise ConfigError(f"player `{text}`: allowed: uct:N with N from 1 to 10000000, such as uct:1000")
         return UctPlayer(game, int(match[1]), threads=threads)
-    if load_agent is not None and Path(text).exists():
-        return SearchPlayer(load_agent(Path(text)), text)
+    if load_agent is not None and is_agent(text):
+        return SearchPlayer(load_agent(text), text)
     raise ConfigError(
         f"unknown player `{text}`; {hint(text, REFERENCES)}; or the path of a run's folder or of a "
         "checkpoint, which must exist"

@@ -89,14 +89,14 @@ class UctThinker:
     def think(self, position: Position, rng: np.random.Generator) -> Thought:
         """Search; see Thinker."""
         found = self._search.search(position.state, rng.integers(2**63, size=1).astype(np.uint64))
-        visits, q_values = found.visit_counts[0], found.q_values[0]
-        tried = np.flatnonzero(visits)
-        mean = float(np.dot(visits[tried], q_values[tried]) / visits[tried].sum())
-        game, mover = position.game, position.to_play
+        tried = np.flatnonzero(found.visit_counts[0])
+        visits, values = found.visit_counts[0, tried], found.values[0, tried]
+        candidates = tuple(
+            Candidate(int(tried[k]), int(visits[k]), _shares(position.game, values[k]))
+            for k in _best_first(tried, visits, values[:, position.to_play])
+        )
         return Thought(
-            int(found.actions[0]),
-            _mover_shares(game, mover, mean),
-            _candidates(game, mover, tried, visits[tried], q_values[tried]),
+            int(found.actions[0]), _shares(position.game, visits @ values / visits.sum()), candidates
         )
 
 
@@ -252,15 +252,19 @@ def follow(
 def _candidates(
     game: Game, mover: int, actions: NDArray[Any], visits: NDArray[np.int32], q_values: NDArray[np.float32]
 ) -> tuple[Candidate, ...]:
-    """Sort the visited actions [k], best first."""
-    order = sorted(range(len(actions)), key=lambda k: (-visits[k], -q_values[k], actions[k]))
+    """Sort the visited actions [k], best first, where only the mover's mean returns [k] are known."""
     return tuple(
         Candidate(int(actions[k]), int(visits[k]), _mover_shares(game, mover, float(q_values[k])))
-        for k in order
+        for k in _best_first(actions, visits, q_values)
     )
 
 
-def _shares(game: Game, values: NDArray[np.float32]) -> Shares:
+def _best_first(actions: NDArray[Any], visits: NDArray[np.int32], q_values: NDArray[np.float32]) -> list[int]:
+    """Give the places of actions [k] by their visits, then by the mover's mean return."""
+    return sorted(range(len(actions)), key=lambda k: (-visits[k], -q_values[k], actions[k]))
+
+
+def _shares(game: Game, values: NDArray[Any]) -> Shares:
     return tuple(_share(game, float(value)) for value in values)
 
 

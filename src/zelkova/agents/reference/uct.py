@@ -37,9 +37,7 @@ class UctResult:
 
     actions: NDArray[np.int32]  # [n] most visited action
     visit_counts: NDArray[np.int32]  # [n, A] walks through each action, 0 where illegal
-    q_values: NDArray[
-        np.float32
-    ]  # [n, A] the mover's mean return in the game's return_range, 0 where unvisited
+    values: NDArray[np.float32]  # [n, A, P] mean returns in the game's return_range, 0 where unvisited
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -93,6 +91,8 @@ def _try_new_edge(tree: Any, node: Any) -> Any:
     tree.edge_action[edge] = action
     tree.edge_visits[edge] = 0
     tree.edge_mean[edge] = 0.0
+    if node == 0:
+        tree.root_means[edge] = 0.0
     tree.num_tried[node] = tried + 1
     return edge
 
@@ -121,6 +121,10 @@ def _backup(chance: Any, tree: Any, movers: Any, depth: Any) -> None:
         tree.edge_visits[edge] = visits
         tree.edge_mean[edge] += (tree.scaled[movers[node]] - tree.edge_mean[edge]) / visits
         tree.edge_bonus[edge] = tree.bonus[visits]
+        if node == 0:
+            mean = tree.root_means[edge]
+            for player in range(len(tree.scaled)):
+                mean[player] += (tree.scaled[player] - mean[player]) / visits
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -223,7 +227,7 @@ def uct_batch(
     seeds: Any,
     actions: Any,
     visit_counts: Any,
-    q_values: Any,
+    values: Any,
 ) -> Any:
     """Search every row of states uint64[n, words] with its own seed; write the answer of each.
 
@@ -235,7 +239,7 @@ def uct_batch(
         seeds: uint64[n].
         actions: int32[n], written.
         visit_counts: int32[n, A], written; given zeroed.
-        q_values: float32[n, A], written; given zeroed.
+        values: float32[n, A, P], written; given zeroed.
     Returns: 0, or -1 - row where a position that is no ending has no legal action.
     """
     for row in range(len(states)):
@@ -249,7 +253,9 @@ def uct_batch(
         for edge in range(tree.num_tried[0]):
             action = tree.edge_action[edge]
             visit_counts[row, action] = tree.edge_visits[edge]
-            q_values[row, action] = np.float32(tree.edge_mean[edge] * scale[1] + scale[0])
+            for player in range(len(tree.scaled)):
+                mean = tree.root_means[edge, player]
+                values[row, action, player] = np.float32(mean * scale[1] + scale[0])
     return 0
 
 
@@ -299,7 +305,9 @@ class UctSearch:
             )
         shape = (len(states), self.game.num_actions)
         result = UctResult(
-            np.zeros(len(states), np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+            np.zeros(len(states), np.int32),
+            np.zeros(shape, np.int32),
+            np.zeros((*shape, self.game.num_players), np.float32),
         )
         threads = min(len(self._trees), len(states))
         if threads == 0:
@@ -339,7 +347,7 @@ class UctSearch:
             seeds[part],
             result.actions[part],
             result.visit_counts[part],
-            result.q_values[part],
+            result.values[part],
         )
         if status < 0:
             row = part.start - 1 - status

@@ -27,6 +27,7 @@ class UctTree(NamedTuple):
     edge_visits: Any  # int32[E] walks through the edge
     edge_mean: Any  # float64[E] mean return of the mover above the edge, in [-1, 1]
     edge_bonus: Any  # float64[E] c / sqrt(n)
+    root_means: Any  # float64[M, P] mean return of every player over the walks through an edge of the root
     path_node: Any  # int32[D] nodes of the walk
     path_edge: Any  # int64[D] edges of the walk
     root_log: Any  # float64[N + 1] sqrt(ln N) by N
@@ -64,6 +65,7 @@ def new_tree(game: Game, num_simulations: int) -> tuple[UctTree, NDArray[np.int8
         edge_visits=np.empty(edges, np.int32),
         edge_mean=np.empty(edges, np.float64),
         edge_bonus=np.empty(edges, np.float64),
+        root_means=np.empty((most, game.num_players), np.float64),
         path_node=np.empty(nodes, np.int32),
         path_edge=np.empty(nodes, np.int64),
         root_log=np.sqrt(np.log(counts)),
