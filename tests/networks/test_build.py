@@ -99,7 +99,9 @@ def test_seed_alone_decides_fresh_weights() -> None:
         ({"blocks": -1}, "network.blocks is -1"),
         ({"value_hidden": 2.5}, "network.value_hidden is 2.5"),
         ({"pooling_every": -1}, "network.pooling_every is -1"),
-        ({"kind": "mlp", "pooling_every": 1}, "whose layers see the whole board; allowed: 0"),
+        ({"kind": "mlp", "pooling_every": 1}, "whose layers see the whole board; allowed: 0 and false"),
+        ({"kind": "mlp", "value_counts": True}, "network.value_counts True with"),
+        ({"value_counts": 1}, "network.value_counts is 1; allowed: true, false"),
         ({"policy_head": "cnv"}, "did you mean `conv`"),
         ({"policy_channels": True}, "network.policy_channels is True"),
     ],
@@ -153,6 +155,28 @@ def test_pooled_channels_shift_the_others_by_mean_and_maximum() -> None:
         out = block(hidden)
     # mean 2, maximum 4: shift 2 * 2 + 10 * 4 = 44
     torch.testing.assert_close(out, hidden + 44.0)
+
+
+def test_counts_are_the_planes_sums_whatever_the_tower_says() -> None:
+    """The tower's part of the value head is silenced, so that two positions alike in numbers are alike."""
+    config = NetworkConfig(channels=8, blocks=1, value_channels=2, value_hidden=4, value_counts=True)
+    module = build_network(config, (2, 3, 3), 9, 3, False).eval()
+    state = module.state_dict()
+    torch.manual_seed(0)
+    for name in ("value_out.weight", "counts.0.weight"):
+        state[name].copy_(torch.rand(state[name].shape))
+    state["value_hidden.weight"].zero_()
+    planes = torch.zeros(3, 2, 3, 3)
+    planes[0, 0, 0, :2] = 1.0  # two pieces, as in the next
+    planes[1, 0, 2, 1:] = 1.0
+    planes[2, 0, 2, 0] = 1.0  # one
+    with torch.inference_mode():
+        values = module(planes)[1][:, :3]
+    torch.testing.assert_close(values[0], values[1])
+    assert not torch.allclose(values[0], values[2])
+    share = 2 / 9 / (1 + 1e-5) ** 0.5  # of the board, behind a fresh normalisation
+    units = torch.relu(state["value_hidden.bias"] + state["counts.0.weight"][:, 0, 0, 0] * share)
+    torch.testing.assert_close(values[0], state["value_out.weight"][:3] @ units)
 
 
 def test_names_of_weights_without_pooling_are_what_they_were() -> None:

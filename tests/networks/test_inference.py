@@ -17,7 +17,7 @@ from zelkova.networks.inference import Precision, batch_sizes, make_engine, reso
 Floats = NDArray[np.float32]
 Trained = Callable[..., nn.Module]
 SMALL = NetworkConfig(channels=16, blocks=2)
-POOLING = NetworkConfig(channels=16, blocks=2, pooling_every=2)
+POOLING = NetworkConfig(channels=16, blocks=2, pooling_every=2, value_counts=True)
 KINDS = ["openvino", "torch"]
 
 

@@ -33,11 +33,12 @@ def test_onnx_answers_as_the_module(
 
 
 @pytest.mark.parametrize("batch", [None, 13])
-def test_onnx_answers_as_a_policy_of_planes(
+def test_onnx_answers_as_a_policy_of_planes_and_a_value_that_counts(
     trained: Callable[..., nn.Module], planes: NDArray[np.float32], batch: int | None
 ) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
-    module = trained(NetworkConfig(channels=8, blocks=1, policy_head="conv"), (3, 6, 7), 84, 3)
+    config = NetworkConfig(channels=8, blocks=1, policy_head="conv", value_counts=True)
+    module = trained(config, (3, 6, 7), 84, 3)
     session = onnxruntime.InferenceSession(
         write_onnx(module, (3, 6, 7), batch), providers=["CPUExecutionProvider"]
     )

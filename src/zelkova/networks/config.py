@@ -32,6 +32,9 @@ class NetworkConfig:
     policy_channels: int = 8  # channels that the residual policy head reads
     value_channels: int = 4  # channels that the residual value head flattens
     value_hidden: int = 64  # units of the value head's hidden layer
+    value_counts: bool = (
+        False  # residual: it also reads each plane's mean over the board: what there is of each
+    )
 
     def __post_init__(self) -> None:
         """Refuse what can't be built."""
@@ -43,9 +46,11 @@ class NetworkConfig:
                 f" {hint(str(self.policy_head), get_args(PolicyHead))}"
             )
         for field in fields(self):
-            if field.name in ("kind", "policy_head"):
-                continue
             value = getattr(self, field.name)
+            if field.name == "value_counts" and type(value) is not bool:
+                raise ConfigError(f"network.value_counts is {value!r}; allowed: true, false")
+            if field.name in ("kind", "policy_head", "value_counts"):
+                continue
             counts_blocks = field.name in ("blocks", "pooling_every")
             least, most = (0, MOST_BLOCKS) if counts_blocks else (1, MOST_UNITS)
             if type(value) is not int or not least <= value <= most:
@@ -53,10 +58,10 @@ class NetworkConfig:
                     f"network.{field.name} is {value!r}; allowed: a whole number from {least} to {most};"
                     f" the default is {field.default}"
                 )
-        if self.kind == "mlp" and self.pooling_every > 0:
+        if self.kind == "mlp" and (self.pooling_every > 0 or self.value_counts):
             raise ConfigError(
-                f"network.pooling_every is {self.pooling_every} with network.kind `mlp`, whose layers see the"
-                " whole board; allowed: 0"
+                f"network.pooling_every is {self.pooling_every} and network.value_counts {self.value_counts}"
+                " with network.kind `mlp`, whose layers see the whole board; allowed: 0 and false"
             )
 
 

@@ -75,4 +75,4 @@ def evaluate_all(
     """Evaluate planes [B, C, H, W] once for all heads: the network's two answers, and those of the others."""
     assert isinstance(network, ResidualNetwork | MlpNetwork)
     hidden = network.embed(planes)
-    return *network.answer(hidden), heads(network.summarise(hidden))
+    return *network.answer(hidden, planes), heads(network.summarise(hidden))

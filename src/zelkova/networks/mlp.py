@@ -46,7 +46,7 @@ class MlpNetwork(nn.Module):
         Returns:
             policy_logits [B, A] and outcome_logits [B, P + 1], in the network's view of the seats.
         """
-        return self.answer(self.embed(planes))
+        return self.answer(self.embed(planes), planes)
 
     def embed(self, planes: Tensor) -> Tensor:
         """Map planes [B, C, H, W] to what all heads read, [B, summary_size]."""
@@ -57,7 +57,7 @@ class MlpNetwork(nn.Module):
         """Give what `embed` gave: nothing is to be pooled."""
         return hidden
 
-    def answer(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the policy's and the outcome's logits of what `embed` gave; see forward."""
+    def answer(self, hidden: Tensor, planes: Tensor) -> tuple[Tensor, Tensor]:
+        """Give the policy's and the outcome's logits of what `embed` gave of the planes; see forward."""
         outcome = self.value_out(torch.relu(self.value_hidden(hidden))) + self.draw_mask
         return self.policy_out(hidden), outcome

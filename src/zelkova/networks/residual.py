@@ -105,6 +105,8 @@ class ResidualNetwork(nn.Module):
         self.value_reduce = convolution(config.channels, config.value_channels, 1)
         self.value_hidden = nn.Linear(config.value_channels * cells, config.value_hidden)
         self.value_out = nn.Linear(config.value_hidden, num_players + 1)
+        self.mean = nn.AdaptiveAvgPool2d(1)
+        self.counts = convolution(planes, config.value_hidden, 1) if config.value_counts else None
         self.draw_mask: Tensor
         self.register_buffer("draw_mask", draw_mask(num_players, has_draws), persistent=False)
         for last in (self.policy_out, self.value_out):
@@ -137,7 +139,7 @@ class ResidualNetwork(nn.Module):
         Returns:
             policy_logits [B, A] and outcome_logits [B, P + 1], in the network's view of the seats.
         """
-        return self.answer(self.embed(planes))
+        return self.answer(self.embed(planes), planes)
 
     def embed(self, planes: Tensor) -> Tensor:
         """Map planes [B, C, H, W] to what all heads read, [B, channels, H, W]."""
@@ -148,13 +150,16 @@ class ResidualNetwork(nn.Module):
         """Pool what `embed` gave over the board: means and maxima [B, 2 * channels]."""
         return torch.cat([hidden.mean((2, 3)), hidden.amax((2, 3))], 1)
 
-    def answer(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the policy's and the outcome's logits of what `embed` gave; see forward."""
+    def answer(self, hidden: Tensor, planes: Tensor) -> tuple[Tensor, Tensor]:
+        """Give the policy's and the outcome's logits of what `embed` gave of the planes; see forward."""
         policy = torch.relu(self.policy_reduce(hidden))
         if isinstance(self.policy_out, nn.Conv2d):
             logits = self.policy_out(policy).flatten(1)
         else:
             logits = self.policy_out(policy.flatten(1))
         value = torch.relu(self.value_reduce(hidden)).flatten(1)
-        outcome = self.value_out(torch.relu(self.value_hidden(value))) + self.draw_mask
+        units = self.value_hidden(value)
+        if self.counts is not None:
+            units = units + self.counts(self.mean(planes)).flatten(1)
+        outcome = self.value_out(torch.relu(units)) + self.draw_mask
         return logits, outcome
