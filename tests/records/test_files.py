@@ -54,6 +54,12 @@ def test_a_game_that_was_saved_at_the_board(tmp_path: Path) -> None:
         read_games(GAME, path)
 
 
+def test_what_other_programs_write_into_text(tmp_path: Path) -> None:
+    said = json.dumps({**RECORD, "comments": ["two\u2028lines", None]}, ensure_ascii=False)
+    path = write(tmp_path / "games.jsonl", f"\ufeff{said}\n{json.dumps(RECORD)}\n")
+    assert [played.num_moves for played in read_games(SHOGI, path)] == [2, 2]
+
+
 def test_moves_may_be_numbers(tmp_path: Path) -> None:
     path = write(tmp_path / "1.txt", "game 0: 4 0 1 3 7 ; returns 1 -1\n")
     assert read_games(GAME, path, is_numbered=True)[0].actions.tolist() == [4, 0, 1, 3, 7]
