@@ -51,7 +51,8 @@ def test_games_of_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_games_that_are_left_out_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = tmp_path / "games.txt"
     records.write_text(GAMES)
-    asked = ["random", records, "--game", "tic_tac_toe", "--out", tmp_path / "page.html", "--games"]
+    asked: list[str | Path] = ["random", records, "--game", "tic_tac_toe"]
+    asked += ["--out", tmp_path / "page.html", "--games"]
     assert run(*asked, "1") == 0
     assert "the last 1 games are looked at; --games N takes more" in capsys.readouterr().err
     assert run(*asked, "2") == 0
