@@ -163,6 +163,10 @@ def test_arrays_are_played_again() -> None:
         play_arrays(GAME, "chunk", states, np.array([8, 6, 7, 3, 1], np.int32), returns)
     with pytest.raises(NotationError, match="chunk: positions of 2 words and 3 players; tic_tac_toe has"):
         play_arrays(GAME, "chunk", np.zeros((5, 2), np.uint64), actions, np.zeros(3, np.float32))
+    with pytest.raises(NotationError, match=r"ply 5: the file says returns \[-1.0, 1.0\], the moves lead to"):
+        play_arrays(GAME, "chunk", states, actions, -returns)
+    with pytest.raises(NotationError, match="ply 4: .* the moves lead to a game that goes on"):
+        play_arrays(GAME, "chunk", states[:4], actions[:4], returns)
 
 
 def test_positions_are_read() -> None:
