@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from records import Record, finish, rate, record, refuse_without_gpu, say
 from torch import nn
 
+from records import Record, finish, rate, record, refuse_without_gpu, say
 from zelkova import games
 from zelkova.games import Game
 from zelkova.learning.config import LearningConfig

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from records import Record, finish, rate, record, refuse_without_gpu, resident_mb, say
 
+from records import Record, finish, rate, record, refuse_without_gpu, resident_mb, say
 from zelkova.config import RunConfig, load_config
 from zelkova.learning.config import Precision
 from zelkova.learning.learner import Learner

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from records import Record, finish, rate, record, refuse_without_gpu
 
+from records import Record, finish, rate, record, refuse_without_gpu
 from zelkova.config import RunConfig, load_config
 from zelkova.learning.config import Precision
 from zelkova.learning.losses import OutcomeBatch

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from records import Record, finish, rate, record
 
+from records import Record, finish, rate, record
 from zelkova.agents.learned.agent import LearnedAgent
 from zelkova.config import load_config
 from zelkova.networks.inference import resolve_device

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from records import Record, finish, record, resident_mb, say
-
 from zelkova.config import load_config
 from zelkova.train import Run
 

@@ -48,6 +48,17 @@ def test_games_of_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "<script" not in html
 
 
+def test_games_that_are_left_out_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = tmp_path / "games.txt"
+    records.write_text(GAMES)
+    asked: list[str | Path] = ["random", records, "--game", "tic_tac_toe"]
+    asked += ["--out", tmp_path / "page.html", "--games"]
+    assert run(*asked, "1") == 0
+    assert "the last 1 games are looked at; --games N takes more" in capsys.readouterr().err
+    assert run(*asked, "2") == 0
+    assert "are looked at" not in capsys.readouterr().err
+
+
 def test_a_run_and_its_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
     begin(folder, rounds=2).wheel.close()

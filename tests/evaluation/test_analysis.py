@@ -1,15 +1,17 @@
 """What a set of games tells, against games whose figures are known by hand."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
 
 from zelkova import games
+from zelkova.errors import GameError
+from zelkova.evaluation.analysis import study
 from zelkova.evaluation.analysis.judging import count_unknown, fill_chances
 from zelkova.evaluation.analysis.leads import measure_leads
 from zelkova.evaluation.analysis.outcomes import count_lengths, count_openings, count_results
-from zelkova.evaluation.analysis.study import study_games
 from zelkova.games.played import PlayedGame, make_played, replay_moves
 from zelkova.games.statistic import Cell, Mean, Share, Statistic
 
@@ -132,5 +134,22 @@ def test_an_agent_says_what_the_records_do_not() -> None:
 
 
 def test_the_whole_study_has_every_general_table() -> None:
-    keys = [statistic.key for statistic in study_games(GAME, GAMES, "nobody")]
+    keys = [statistic.key for statistic in study.study_games(GAME, GAMES, "nobody")]
     assert keys == ["results", "length", "lengths", "openings"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([1], "it gives int in its list; allowed: Statistic"),
+        ([Statistic("own", "Own", "", ("a", "b"), ((1,),))], "a row of `own` has 1 cells; allowed: 2"),
+        (None, "NoneType"),
+    ],
+)
+def test_what_a_users_study_gives_is_checked(
+    given: object, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = types.SimpleNamespace(study=lambda game, games: given)
+    monkeypatch.setattr(study, "beside", lambda game, name: own)
+    with pytest.raises(GameError, match=said):
+        study.study_games(GAME, GAMES, "nobody")

@@ -54,6 +54,12 @@ def test_a_game_that_was_saved_at_the_board(tmp_path: Path) -> None:
         read_games(GAME, path)
 
 
+def test_what_other_programs_write_into_text(tmp_path: Path) -> None:
+    said = json.dumps({**RECORD, "comments": ["two\u2028lines", None]}, ensure_ascii=False)
+    path = write(tmp_path / "games.jsonl", f"\ufeff{said}\n{json.dumps(RECORD)}\n")
+    assert [played.num_moves for played in read_games(SHOGI, path)] == [2, 2]
+
+
 def test_moves_may_be_numbers(tmp_path: Path) -> None:
     path = write(tmp_path / "1.txt", "game 0: 4 0 1 3 7 ; returns 1 -1\n")
     assert read_games(GAME, path, is_numbered=True)[0].actions.tolist() == [4, 0, 1, 3, 7]
@@ -157,6 +163,10 @@ def test_arrays_are_played_again() -> None:
         play_arrays(GAME, "chunk", states, np.array([8, 6, 7, 3, 1], np.int32), returns)
     with pytest.raises(NotationError, match="chunk: positions of 2 words and 3 players; tic_tac_toe has"):
         play_arrays(GAME, "chunk", np.zeros((5, 2), np.uint64), actions, np.zeros(3, np.float32))
+    with pytest.raises(NotationError, match=r"ply 5: the file says returns \[-1.0, 1.0\], the moves lead to"):
+        play_arrays(GAME, "chunk", states, actions, -returns)
+    with pytest.raises(NotationError, match="ply 4: .* the moves lead to a game that goes on"):
+        play_arrays(GAME, "chunk", states[:4], actions[:4], returns)
 
 
 def test_positions_are_read() -> None:

@@ -36,6 +36,11 @@ def test_figures_have_names_and_what_they_belong_to() -> None:
     assert len(figures) == 5  # nothing is said of Red
 
 
+def test_the_first_number_tells_rows_without_text_apart() -> None:
+    table = Statistic("x", "X", "", ("plies later", "change"), ((1, Mean(2.0, math.nan, 1)), (3, None)))
+    assert list(list_figures(table)) == [("analyze/x_change", 2.0, {"plies_later": 1, "count": 1})]
+
+
 def test_a_page_escapes_what_it_shows() -> None:
     page = make_study("<script>", "about", [TABLE])
     assert "<script>" not in page

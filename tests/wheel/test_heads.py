@@ -108,7 +108,7 @@ def test_where_nobody_falls_any_more_none_is_next(shogi3: Game) -> None:
     at_limit = foresee(shogi3, ALL, play(shogi3, walks, ["9h9g"]))
     went = split_aftermath(at_limit)
     assert went.next_eliminated.tolist() == [3.0]
-    np.testing.assert_allclose(went.material, [[1 / 3, 1 / 3, 1 / 3]]), "nobody has anything: equal shares"
+    np.testing.assert_allclose(went.material, [[1 / 3] * 3], err_msg="nobody has anything: equal shares")
 
 
 def test_places_follow_the_returns_where_a_game_has_no_more_to_say() -> None:

@@ -56,10 +56,10 @@ def read_played(game: "Game", files: Sequence[Path], most: int) -> "list[PlayedG
 
     kinds: dict[Path, bool] = {}  # runs, and whether they were told no rules
     parts: list[list[PlayedGame]] = []
-    left = most
+    left, is_cut = most, False
     for file in reversed(files):
         if left <= 0:
-            console.note(f"the last {most} games are looked at; --games N takes more")
+            is_cut = True
             break
         run = run_around(file)
         if run is not None and run not in kinds:
@@ -69,8 +69,11 @@ def read_played(game: "Game", files: Sequence[Path], most: int) -> "list[PlayedG
             part = _read_chunk(game, file, run)
         else:
             part = read_games(game, file, is_numbered=run is not None and kinds[run])
+        is_cut = len(part) > left
         parts.append(part[-left:])
         left -= len(parts[-1])
+    if is_cut:
+        console.note(f"the last {most} games are looked at; --games N takes more")
     return [played for part in reversed(parts) for played in part]
 
 
@@ -132,7 +135,9 @@ def fill_chances(
     if is_reference(agent) or not Path(agent).exists():
         make_player(agent, game)  # refuses what is none
         return games, "the records' own" if unknown < total else "the records tell none"
-    if not unknown or game.num_players == 1:
+    if game.num_players == 1:
+        return games, "none, with one player"
+    if not unknown:
         return games, "the records' own"
     from zelkova.agents.learned.load import is_learned
     from zelkova.agents.load import load_agent

@@ -73,7 +73,7 @@ class HeadsConfig:
 
     Raises:
         ConfigError: a number out of range.
-    Source: KataGo (Wu 2019), Section 3.5, for auxiliary targets; these are three-player shogi's.
+    Source: KataGo (Wu 2019), Section 4.1, for auxiliary targets; these are three-player shogi's.
     """
 
     rank: float = 0.0  # each seat's place at the end; cross-entropy in nats, mean over the seats

@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from zelkova.errors import NotationError
-from zelkova.games.game import Game
+from zelkova.games.game import Game, Position
 from zelkova.games.played import PlayedGame, make_played
 
 _NEXT = "next: name the run that the file belongs to, or leave it out"
@@ -69,5 +69,12 @@ def play_arrays(
     if not game.has_chance and len(parted):
         raise NotationError(
             f"{origin}, ply {int(parted[0]) + 1}: the move does not lead to the next position; {_NEXT}"
+        )
+    last = Position(game, after[-1:])
+    if not game.has_chance and not (last.is_terminal and np.allclose(last.returns, returns, atol=1e-5)):
+        leads = f"returns {last.returns.tolist()}" if last.is_terminal else "a game that goes on"
+        raise NotationError(
+            f"{origin}, ply {len(actions)}: the file says returns {returns.tolist()}, the moves lead to"
+            f" {leads}; {_NEXT}"
         )
     return make_played(game, origin, np.concatenate([states, after[-1:]]), actions, returns, values)

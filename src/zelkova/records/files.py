@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from zelkova.errors import NotationError, ZelkovaError
 from zelkova.games.game import Game
-from zelkova.games.played import PlayedGame, replay_moves
+from zelkova.games.played import PlayedGame, lay_on_chances, replay_moves
 from zelkova.games.registry import BUILT_IN, beside, load
 
 CHUNK = ".safetensors"
@@ -172,7 +172,7 @@ def _name_in(where: str, text: str) -> str:
 
 def _read_lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8-sig").split("\n")  # splitlines parts JSON texts at U+2028, too
     except UnicodeDecodeError as error:
         raise NotationError(f"{path} is no text: {error.reason} at byte {error.start}; {_GIVE}") from None
 
@@ -208,8 +208,7 @@ def _read_text(game: Game, path: Path, is_numbered: bool) -> list[PlayedGame]:
         returns = _returns_of(game, played, match[3] if match else None, head, origin)
         chances = played.chances
         if returns is not None and played.returns is None:
-            low, high = game.return_range
-            chances = np.concatenate([chances[:-1], (returns[None] - low) / (high - low)])
+            chances = np.concatenate([chances[:-1], lay_on_chances(game, returns[None])])
         games.append(replace(played, returns=returns, chances=chances))
     if not games:
         raise NotationError(f"{path} holds no game; {_GIVE}")

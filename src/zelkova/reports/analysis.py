@@ -73,16 +73,17 @@ def _shorten(rows: Sequence[tuple[Cell, ...]], most: int) -> list[tuple[Cell, ..
 def list_figures(statistic: Statistic) -> Iterator[tuple[str, float, dict[str, Any]]]:
     """Give every number of a table: its name analyze/TABLE_COLUMN, its value, and what it belongs to.
 
-    The cells of a row that are text say what it belongs to; a share or a mean brings its interval and count.
+    The cells of a row that are text say what it belongs to, the first cell where none is; a share or a mean
+    brings its interval and count.
     """
     for row in statistic.rows:
-        labels = {
-            _slug(column): cell
-            for column, cell in zip(statistic.columns, row, strict=True)
-            if isinstance(cell, str)
-        }
-        for column, cell in zip(statistic.columns, row, strict=True):
-            name = f"analyze/{statistic.key}_{_slug(column)}"
+        cells = list(zip(map(_slug, statistic.columns), row, strict=True))
+        labels: dict[str, Any] = {column: cell for column, cell in cells if isinstance(cell, str)}
+        labels = labels or dict(cells[:1])
+        for column, cell in cells:
+            if column in labels:
+                continue
+            name = f"analyze/{statistic.key}_{column}"
             if isinstance(cell, Share):
                 low, high = cell.interval
                 yield name, cell.value, {**labels, "low": low, "high": high, "count": cell.count}

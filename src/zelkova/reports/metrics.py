@@ -145,8 +145,9 @@ METRICS = {
     ),
     "alarm/no_episode": Metric(
         "0 or 1",
-        "Of a learned model: no episode has ended in the first 10,000 decisions, so that there is nothing to"
-        " learn from; set unroll.segment = 200, say, which hands on parts, or env.max_episode_steps.",
+        "Of a learned model, and told only while it is so: no episode has ended in the first 10,000"
+        " decisions, so that there is nothing to learn from; set unroll.segment = 200, say, which hands on"
+        " parts, or env.max_episode_steps.",
     ),
     "learn/gradient_norm": Metric("1", "Length of the gradient before it is clipped."),
     "learn/learning_rate": Metric("1", "Mean learning rate of the round's optimiser steps."),

@@ -82,7 +82,8 @@ def find_alarms(learned: Mapping[str, float], num_actions: int, waiting: int = 0
     * `alarm/outside_support`: a target lay outside the support of its head.
     * `alarm/policy_collapse`: the network's policy has all but decided where the search's has not: its
       entropy is below 5 % of log A, and the search's above it by 10 % of log A or more.
-    * `alarm/no_episode`: not one episode has ended, or was handed on as a segment, in 10,000 decisions.
+    * `alarm/no_episode`: not one episode has ended, or was handed on as a segment, in 10,000 decisions;
+      told only while it is so.
 
     Args:
         learned: figures `learn/...` of the round; none where no step was taken.

@@ -1,5 +1,6 @@
 """What games of three-player shogi tell: every figure of hand-made records is known by hand."""
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -69,8 +70,8 @@ def mean(cell: Cell) -> float:
 def test_offers_are_found_with_their_taker_and_who_follows() -> None:
     game = played(OFFERING, OFFERED)
     assert find_offers(0, game, view_game(GAME, game)) == [
-        Offer(0, 0, giver=0, worth=900, how="moved", taker=1, followed=True),
-        Offer(0, 2, giver=2, worth=900, how="moved", taker=0, followed=False),
+        Offer(0, 0, giver=0, worth=900, how="moved", alive=3, taker=1, followed=True),
+        Offer(0, 2, giver=2, worth=900, how="moved", alive=3, taker=0, followed=False),
     ]
 
 
@@ -84,6 +85,21 @@ def test_a_piece_is_offered_once_when_its_guard_leaves() -> None:
         (0, 500, "left", None),
         (1, 100, "left", None),  # Red's pawn, which the gold attacks
     ]
+
+
+def test_what_stood_so_after_a_drawn_move_is_no_new_offer() -> None:
+    start = "2rK6/9/9/4rP3gK/4bG4/9/9/2bK6/9 b -/-/- - 0 own"
+    game = played(start, ["7h7g", "7a8a", "1d1c", "7g7h"])
+    late = dataclasses.replace(game, chosen=np.arange(4) > 0)
+    assert [offer.step for offer in find_offers(0, late, view_game(GAME, late))] == [1]
+
+
+def test_of_two_the_one_who_takes_is_not_told_by_seat() -> None:
+    start = OFFERING.replace("2rK6", "9").replace("b -/-/- - 0", "b -/-/- r 0")
+    game = played(start, ["5h5e", "2g5g", "8h8g", "5g5e"])
+    row = table(study(GAME, [game]), "offers")["all", "all"]
+    assert row[2] > 0  # type: ignore[operator]
+    assert row[5] is None
 
 
 def test_what_was_taken_pays_for_what_is_offered() -> None:

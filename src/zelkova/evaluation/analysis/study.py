@@ -32,9 +32,23 @@ def study_games(game: Game, games: Sequence[PlayedGame], source: str) -> list[St
     add = getattr(beside(game, STUDY), STUDY, None)
     if add is not None:
         try:
-            found += add(game, games)
+            found += _check(add(game, games))
         except ZelkovaError:
             raise
         except Exception as error:
             raise GameError(f"{game.source}: {STUDY}() failed: {word_failure(error)}") from error
     return [statistic for statistic in found if statistic.rows]
+
+
+def _check(added: Sequence[Statistic]) -> Sequence[Statistic]:
+    """Refuse what a user's study gave in the place of tables."""
+    for statistic in added:
+        if not isinstance(statistic, Statistic):
+            raise TypeError(f"it gives {type(statistic).__name__} in its list; allowed: Statistic")
+        for row in statistic.rows:
+            if len(row) != len(statistic.columns):
+                raise ValueError(
+                    f"a row of `{statistic.key}` has {len(row)} cells; allowed: {len(statistic.columns)},"
+                    " one a column"
+                )
+    return added

@@ -31,10 +31,11 @@ class Offer:
     giver: int  # seat
     worth: int  # points of the piece
     how: str  # of HOWS
+    alive: int  # players in the game, 2 or 3
     taker: int | None  # seat that took it before the giver moved again
     followed: (
         bool | None
-    )  # the third player's next move took from the giver; None where there was no such move
+    )  # did the third player's next move take from the giver; None: there was no such move
 
 
 def find_offers(number: int, played: PlayedGame, views: Sequence[View]) -> list[Offer]:
@@ -47,7 +48,8 @@ def find_offers(number: int, played: PlayedGame, views: Sequence[View]) -> list[
     """
     found = []
     stood: dict[int, set[int]] = {seat: set() for seat in range(3)}
-    for step in played.chosen_steps().tolist():
+    moves = np.flatnonzero((played.to_play >= 0) & (played.actions != RESIGNED))
+    for step in moves.tolist():
         giver, action = int(played.to_play[step]), int(played.actions[step])
         before, after = views[step], views[step + 1]
         if after.is_over:
@@ -56,6 +58,8 @@ def find_offers(number: int, played: PlayedGame, views: Sequence[View]) -> list[
         to = action % 81
         new = {cell: worth for cell, worth in hanging.items() if cell == to or cell not in stood[giver]}
         stood[giver] = set(hanging)
+        if not played.chosen[step]:
+            continue
         prey = capture_of(before, action)
         gain = before.worth(prey) if prey is not None else 0
         for cell, worth in new.items():
@@ -63,7 +67,7 @@ def find_offers(number: int, played: PlayedGame, views: Sequence[View]) -> list[
                 continue
             how = "left" if cell != to else "dropped" if action // 81 >= rules.DROP else "moved"
             taker, followed = _reply(played, views, step, cell)
-            found.append(Offer(number, step, giver, worth, how, taker, followed))
+            found.append(Offer(number, step, giver, worth, how, after.num_alive, taker, followed))
     return found
 
 
@@ -112,9 +116,9 @@ def tell_offers(
                 rows.append(_count(name, how, part, moves))
     columns = ("piece", "how", "offers", "in 100 moves", "taken at once", "by the next seat", "third follows")
     meaning = (
-        f"{MEANING} Taken at once: before the giver moves again; by the next seat: of these, by who moves"
-        " right after the giver; third follows: of these, the other opponent's next move takes from the"
-        " giver, too, where both are alive."
+        f"{MEANING} Taken at once: before the giver moves again; by the next seat: of these, while"
+        " three are alive, by who moves right after the giver; third follows: of these, the other opponent's"
+        " next move takes from the giver, too, where both are alive."
     )
     note = "the third player is compared with: " + _baseline(games, views)
     table = Statistic("offers", "Pieces offered for nothing", meaning, columns, tuple(rows), None, (note,))
@@ -125,14 +129,15 @@ def _count(name: str, how: str, offers: Sequence[Offer], moves: int) -> tuple[Ce
     """Make a row."""
     taken = [offer for offer in offers if offer.taker is not None]
     known = [offer for offer in taken if offer.followed is not None]
-    after = [offer.taker == (offer.giver + 1) % 3 for offer in taken]
+    of_three = [offer for offer in taken if offer.alive == 3]
+    after = [offer.taker == (offer.giver + 1) % 3 for offer in of_three]
     return (
         name,
         how,
         len(offers),
         100 * len(offers) / max(moves, 1),
         share_by_game([offer.taker is not None for offer in offers], [offer.game for offer in offers]),
-        share_by_game(after, [offer.game for offer in taken]),
+        share_by_game(after, [offer.game for offer in of_three]),
         share_by_game([bool(offer.followed) for offer in known], [offer.game for offer in known]),
     )
 
