@@ -197,6 +197,8 @@ def test_a_ramp_holds_a_low_rate_and_then_rises() -> None:
     assert learning_rate(falling, 550) == pytest.approx(0.011)
     assert learning_rate(falling, 1004) == pytest.approx(0.01)
     assert learning_rate(dataclasses.replace(config, ramp_steps=0), 0) == 0.02
+    later = dataclasses.replace(config, ramp_begin=100)
+    assert [learning_rate(later, step) for step in (99, 100, 800)] == pytest.approx([0.02, 0.002, 0.02])
 
 
 def test_steps_due_keep_the_ratio_whatever_the_pieces() -> None:

@@ -36,8 +36,11 @@ class LearningConfig:
     warmup_steps: int = 100  # the rate rises linearly over these
     decay_steps: int = 10_000  # cosine: steps to the end; step: steps between; inverse_sqrt: steps held
     decay_factor: float = 0.1  # step: factor at each; cosine: rate at the end as a share of the highest
+    ramp_begin: int = (
+        0  # ramp: step at which it begins, that of a teacher's last round; the whole rate before
+    )
     ramp_from: float = 0.1  # ramp: share of the rate that is held at first
-    ramp_start: int = 0  # ramp: steps that it is held for
+    ramp_start: int = 0  # ramp: last step, counted from the run's first, for which it is held
     ramp_steps: int = 0  # ramp: steps over which it then rises linearly to the whole rate; 0: no ramp
     value_mix: float = 0.5  # w: value loss = (1 - w) * outcome part + w * root value part
     value_weight: float = 1.0  # of the value loss beside the policy loss
@@ -56,6 +59,7 @@ class LearningConfig:
             ("batch_size", 1, 2.0**24),
             ("warmup_steps", 0, INFINITE),
             ("decay_steps", 1, INFINITE),
+            ("ramp_begin", 0, INFINITE),
             ("ramp_start", 0, INFINITE),
             ("ramp_steps", 0, INFINITE),
         ):

@@ -20,8 +20,8 @@ def learning_rate(config: LearningConfig, step: int) -> float:
 
     times `learning_rate`.
 
-    With `ramp_steps` above 0 the rate of each step before the end of the ramp is that one's times a factor:
-    `ramp_from` up to step `ramp_start`, then linearly up to 1 over `ramp_steps`. After distillation a network
+    With `ramp_steps` above 0 the rate of each step from `ramp_begin` to the end of the ramp is that one's times
+    a factor: `ramp_from` up to step `ramp_start`, then linearly up to 1 over `ramp_steps`. After distillation a network
     so goes on at the last rate that it knew, and self-play does not destroy what it learned.
 
     Args:
@@ -44,7 +44,7 @@ def learning_rate(config: LearningConfig, step: int) -> float:
 
 def _ramp(config: LearningConfig, step: int) -> float:
     """Give the ramp's factor, ramp_from..1."""
-    if config.ramp_steps == 0:
+    if config.ramp_steps == 0 or step < config.ramp_begin:
         return 1.0
     share = min(max((step - config.ramp_start) / config.ramp_steps, 0.0), 1.0)
     return config.ramp_from + (1.0 - config.ramp_from) * share
