@@ -20,9 +20,10 @@ def learning_rate(config: LearningConfig, step: int) -> float:
 
     times `learning_rate`.
 
-    With `ramp_steps` above 0 the rate of each step from `ramp_begin` to the end of the ramp is that one's times
-    a factor: `ramp_from` up to step `ramp_start`, then linearly up to 1 over `ramp_steps`. After distillation a network
-    so goes on at the last rate that it knew, and self-play does not destroy what it learned.
+    With `ramp_steps` above 0 the rate of each step from `ramp_begin` to the end of the ramp is that one's
+    times a factor: `ramp_from` up to step `ramp_start`, then linearly up to 1 over `ramp_steps`. After
+    distillation a network so goes on at the last rate that it knew, and self-play does not destroy what it
+    learned.
 
     Args:
         config: the settings.
