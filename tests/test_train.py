@@ -232,9 +232,9 @@ def test_a_checkpoint_of_another_making_is_refused(started: Path) -> None:
 
 @contextmanager
 def little_space() -> Iterator[None]:
-    """Let no file grow beyond 8 KB."""
+    """Let no file grow beyond 16 KB."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16384, before[1]))
     try:
         yield
     finally:
@@ -255,7 +255,7 @@ def test_public_checkpoint_3_a_full_disk_ends_the_run_and_harms_nothing(
     assert {path: path.read_bytes() for path in (started / "checkpoints").iterdir()} == kept
     assert not list(started.glob("*/.*.tmp"))
     with little_space():
-        (started / "metrics.jsonl").write_bytes(b" " * 8192)
+        (started / "metrics.jsonl").write_bytes(b" " * 16384)
         with pytest.raises(CheckpointError, match=r"metrics\.jsonl can't be written: File too large"):
             run.log.append({"round": 1})
     shutil.copy(straight / "metrics.jsonl", started)
