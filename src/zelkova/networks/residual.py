@@ -73,6 +73,23 @@ class PoolingBlock(ResidualBlock):
         return inner.add_(hidden).relu_()
 
 
+class CountingLayer(nn.Module):
+    """A linear layer over each plane's mean, normalised first: a lone pawn weighs as much as whose turn it is."""
+
+    def __init__(self, planes: int, units: int) -> None:
+        """Build it for so many planes and units."""
+        super().__init__()
+        scale = nn.Conv2d(planes, planes, 1, groups=planes, bias=False)
+        nn.init.ones_(scale.weight)
+        self.normal = nn.Sequential(scale, nn.BatchNorm2d(planes))
+        self.out = nn.Linear(planes, units, bias=False)
+
+    def forward(self, means: Tensor) -> Tensor:
+        """Map means [B, planes, 1, 1] to units [B, units]."""
+        units: Tensor = self.out(self.normal(means).flatten(1))
+        return units
+
+
 class ResidualNetwork(nn.Module):
     """Planes to policy logits and outcome logits through a residual tower.
 
@@ -106,7 +123,7 @@ class ResidualNetwork(nn.Module):
         self.value_hidden = nn.Linear(config.value_channels * cells, config.value_hidden)
         self.value_out = nn.Linear(config.value_hidden, num_players + 1)
         self.mean = nn.AdaptiveAvgPool2d(1)
-        self.counts = convolution(planes, config.value_hidden, 1) if config.value_counts else None
+        self.counts = CountingLayer(planes, config.value_hidden) if config.value_counts else None
         self.draw_mask: Tensor
         self.register_buffer("draw_mask", draw_mask(num_players, has_draws), persistent=False)
         for last in (self.policy_out, self.value_out):
@@ -160,6 +177,6 @@ class ResidualNetwork(nn.Module):
         value = torch.relu(self.value_reduce(hidden)).flatten(1)
         units = self.value_hidden(value)
         if self.counts is not None:
-            units = units + self.counts(self.mean(planes)).flatten(1)
+            units = units + self.counts(self.mean(planes))
         outcome = self.value_out(torch.relu(units)) + self.draw_mask
         return logits, outcome
