@@ -74,7 +74,7 @@ class PoolingBlock(ResidualBlock):
 
 
 class CountingLayer(nn.Module):
-    """A linear layer over each plane's mean, normalised first: a lone pawn weighs as much as whose turn it is."""
+    """A linear layer over each plane's mean, normalised first: one pawn then weighs as much as a turn."""
 
     def __init__(self, planes: int, units: int) -> None:
         """Build it for so many planes and units."""
