@@ -17,11 +17,13 @@ def read_position(game: Game, text: str) -> Position:
         NotationError: it is none of these; names the field or the ply.
     """
     words = text.split()
-    first = words[0] if words else ""
-    if first not in ("start", "moves") or (first == "start" and len(words) > 1):
+    form = words[0] if words else ""
+    if form not in ("start", "moves") or (form == "start" and len(words) > 1):
         read = getattr(beside(game, "position"), "text_to_position", None)
         if read is None:
-            allowed = FORMS.format(" ".join(game.position().legal_moves()[:1]))
+            begin = game.position()
+            first = begin.outcomes()[0] if begin.is_chance else begin.legal_actions()
+            allowed = FORMS.format(begin.action_to_text(int(first[0])))
             raise NotationError(
                 f"position `{text[:80]}`: {game.name} has no text for one; allowed: {allowed}"
             )
