@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -96,6 +97,11 @@ def shorten(message: str) -> str:
     return f"{message[:half]} [{len(message) - LONGEST} characters left out] {message[-half:]}"
 
 
+def quote_lines(message: str) -> str:
+    r"""Write the ends of lines within a given word, `a\nb`, as such; a message's own lines remain."""
+    return re.sub("`[^`]*`", lambda word: word[0].replace("\n", "\\n").replace("\r", "\\r"), message)
+
+
 def _leave(message: str, code: int) -> NoReturn:
     """Say the message, show the trace where it was asked for, and exit."""
     try:
@@ -104,7 +110,7 @@ def _leave(message: str, code: int) -> NoReturn:
         _silence_stdout()
     if os.environ.get(TRACEBACK):
         traceback.print_exc(file=sys.stderr)
-    console.note(shorten(message))
+    console.note(shorten(quote_lines(message)))
     raise SystemExit(code) from None
 
 
