@@ -144,7 +144,7 @@ def test_no_word_of_a_stranger_steers_the_terminal(
         assert shown in told
         assert told.isprintable()
     assert refuse(capsys, "random", "--game", "hex", "--position", given, "--out", page).isprintable()
-    assert refuse(capsys, "random", "--game", "hex", "--position", f"moves {given}").isprintable()
+    assert refuse(capsys, "random", "--game", "hex", "--position", f"moves x{given}x").isprintable()
 
 
 def test_a_files_name_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,3 +153,20 @@ def test_a_files_name_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureF
     assert run("random", records, "--game", "tic_tac_toe", "--out", page) == 0
     assert "a\\x1b[31m.html" in capsys.readouterr().out
     assert page.is_file()
+
+
+@pytest.mark.parametrize("option", ["--out", "--json"])
+def test_nothing_but_an_older_answer_is_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    records, place = tmp_path / "games.txt", tmp_path / "place"
+    records.write_text(GAMES)
+    asked: list[str | Path] = ["random", records, "--game", "tic_tac_toe", "--out", tmp_path / "page.html"]
+    told = refuse(capsys, *asked, option, records)
+    assert f"{records} is there and " in told
+    assert "allowed: a new file, or " in told
+    assert records.read_text() == GAMES
+    assert not (tmp_path / "page.html").exists()
+    for _ in range(2):
+        assert run(*asked, option, place) == 0
+        capsys.readouterr()

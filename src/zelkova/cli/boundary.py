@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import NoReturn
 import typer
 
 from zelkova.cli import console
-from zelkova.errors import ZelkovaError, word_failure
+from zelkova.errors import ZelkovaError, quote_lines, word_failure
 
 TRACEBACK = "ZELKOVA_TRACEBACK"
 
@@ -95,11 +94,6 @@ def shorten(message: str) -> str:
     if len(message) <= LONGEST:
         return message
     return f"{message[:half]} [{len(message) - LONGEST} characters left out] {message[-half:]}"
-
-
-def quote_lines(message: str) -> str:
-    r"""Write the ends of lines within a given word, `a\nb`, as such; a message's own lines remain."""
-    return re.sub("`[^`]*`", lambda word: word[0].replace("\n", "\\n").replace("\r", "\\r"), message)
 
 
 def _leave(message: str, code: int) -> NoReturn:

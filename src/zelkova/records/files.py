@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import NotationError, ZelkovaError
+from zelkova.errors import NotationError, ZelkovaError, first_line
 from zelkova.games.game import Game
 from zelkova.games.played import PlayedGame, lay_on_chances, replay_moves
 from zelkova.games.registry import BUILT_IN, beside, load
@@ -136,7 +136,7 @@ class _Named:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, ZelkovaError):
-            raise NotationError(f"{self._where}: {str(error).splitlines()[0]}") from None
+            raise NotationError(f"{self._where}: {first_line(error)}") from None
 
 
 def _records_in(path: Path) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Positions that are given as text: the start, moves from it, or a game's own form."""
 
-from zelkova.errors import IllegalActionError, NotationError
+from zelkova.errors import IllegalActionError, NotationError, first_line
 from zelkova.games.game import Game, Position
 from zelkova.games.registry import beside
 
@@ -33,5 +33,5 @@ def read_position(game: Game, text: str) -> Position:
         try:
             position.play(move)
         except (NotationError, IllegalActionError) as error:
-            raise NotationError(f"position, ply {ply}: {str(error).splitlines()[0]}") from None
+            raise NotationError(f"position, ply {ply}: {first_line(error)}") from None
     return position
