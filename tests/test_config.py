@@ -164,6 +164,7 @@ def test_a_run_of_an_older_version_goes_on_with_the_defaults_of_what_it_did_not_
         ("gumbel-muzero-cartpole", "selfplay.fast_simulations=4"),
         ("muzero-tictactoe", "selfplay.past_share=0.25"),
         ("muzero-tictactoe", "replay.td_lambda=0.5"),
+        ("muzero-tictactoe", "network.value_counts=true"),
         ("alphazero-tic-tac-toe", "replay.priority_alpha=1.0"),
     ],
 )
@@ -171,4 +172,4 @@ def test_settings_that_nothing_would_read_are_refused(preset: str, override: str
     name = override.partition("=")[0]
     with pytest.raises(ConfigError, match=rf"{name} is .* where nothing reads it"):
         load_config(preset, [override])
-    load_config(preset, [f"{name}=0"])
+    load_config(preset, [f"{name}={'false' if override.endswith('=true') else 0}"])

@@ -210,10 +210,14 @@ def test_an_environment_may_change_the_working_folder(
     assert (tmp_path / "a.json").stat().st_size > 0
 
 
-def test_no_window_is_opened(capfd: pytest.CaptureFixture[str]) -> None:
-    code, _, err = leave(capfd, "train", "Spoilt-v0", "--set", "env.render_mode=human", "--out", "run")
+@pytest.mark.parametrize("mode", ["human", "ansi", "none", "3", "[]", ""])
+def test_no_window_is_opened(capfd: pytest.CaptureFixture[str], mode: str) -> None:
+    code, _, err = leave(capfd, "train", "Spoilt-v0", "--set", f"env.render_mode={mode}", "--out", "run")
     assert code == 2
-    assert "env.render_mode is human" in err.splitlines()[-1]
+    (line,) = err.splitlines()
+    assert f"env.render_mode is `{mode}`" in line
+    assert "allowed: rgb_array; next: leave it out" in line
+    assert not Path("run").exists()
 
 
 def test_a_run_of_an_environment_that_is_gone_is_one_message(capfd: pytest.CaptureFixture[str]) -> None:

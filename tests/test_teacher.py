@@ -99,10 +99,10 @@ def test_a_run_can_be_the_teacher(tmp_path: Path) -> None:
         (["teacher.player=random", "teacher.positions=10"], "no weights"),
         (["teacher.player=greedy", "teacher.positions=10"], "no weights"),
         (["teacher.player=scaffold:0", "teacher.positions=10"], "scaffold:N"),
-        (["teacher.player=nowhere/run", "teacher.positions=10"], "nowhere/run does not exist"),
+        (["teacher.player=nowhere/run", "teacher.positions=10"], "`nowhere/run` does not exist"),
         (
             ["teacher.player=greedy-run", "teacher.positions=10"],
-            "greedy-run does not exist",
+            "`greedy-run` does not exist",
         ),
     ],
 )

@@ -49,6 +49,7 @@ UNREAD = {  # by model, what nothing reads there; 0 is off
     "learned": (
         "selfplay.restart_share", "selfplay.fast_simulations", "selfplay.past_share", "replay.td_lambda",
         "heads.rank", "heads.next_eliminated", "heads.final_material", "heads.plies_left",
+        "network.value_counts",
     ),
     "rules": ("replay.priority_alpha",),
 }  # fmt: skip
@@ -140,7 +141,8 @@ class RunConfig:
                 value = getattr(getattr(self, section), key)
                 if value:
                     raise ConfigError(
-                        f"{name} is {value} and model = {model}, where nothing reads it; next: leave it at 0"
+                        f"{name} is {value} and model = {model}, where nothing reads it; next: leave it at"
+                        f" {'false' if value is True else 0}"
                     )
 
 
@@ -320,11 +322,11 @@ def _check_path(kind: Any, keys: list[str], text: str) -> Any:
         if key not in hints or key == settings.rest_field(here):
             if settings.rest_field(here) is not None:
                 return None
-            raise ConfigError(f"--set {text}: {settings.unknown_key(here, key, section, root)}")
+            raise ConfigError(f"--set `{text}`: {settings.unknown_key(here, key, section, root)}")
         last = index == len(keys) - 1
         if dataclasses.is_dataclass(hints[key]) == last:
             wanted = "is a section: name one of its keys" if last else "has no keys of its own"
-            raise ConfigError(f"--set {text}: `{'.'.join(keys[: index + 1])}` {wanted}")
+            raise ConfigError(f"--set `{text}`: `{'.'.join(keys[: index + 1])}` {wanted}")
         here, section = hints[key], ".".join(keys[: index + 1])
     return here
 

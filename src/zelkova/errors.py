@@ -6,6 +6,7 @@ without a traceback and exits with code 2.
 
 import difflib
 import os
+import re
 from collections.abc import Iterable
 
 LARGEST_SEED = 2**63 - 1
@@ -67,6 +68,24 @@ def hint(given: str, known: Iterable[str]) -> str:
     listed = ", ".join(words) if words else "none"
     near = difflib.get_close_matches(given, words, n=1, cutoff=0.5)
     return f"known: {listed}" + (f"; hint: did you mean `{near[0]}`?" if near else "")
+
+
+def quote_lines(message: str) -> str:
+    r"""Write the ends of lines within a given word, `a\nb`, as such; a message's own lines remain.
+
+    Args:
+        message: in which what was given stands in backticks.
+    """
+    return re.sub("`[^`]*`", lambda word: word[0].replace("\n", "\\n").replace("\r", "\\r"), message)
+
+
+def first_line(error: BaseException) -> str:
+    """Give the first line of what an error says: what follows it is a board.
+
+    Args:
+        error: of ours.
+    """
+    return quote_lines(str(error)).partition("\n")[0]
 
 
 def word_failure(error: BaseException) -> str:

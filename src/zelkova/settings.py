@@ -298,7 +298,7 @@ def parse_override(text: str) -> tuple[list[str], object]:
     path, equals, value = text.partition("=")
     keys = [key.strip() for key in path.split(".")]
     if not equals or not all(keys):
-        raise ConfigError(f"--set {text}: write section.key=value, like search.num_simulations=64")
+        raise ConfigError(f"--set `{text}`: write section.key=value, like search.num_simulations=64")
     value = value.strip()
     try:
         parsed = tomllib.loads(f"value = {value}")

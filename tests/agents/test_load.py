@@ -69,7 +69,7 @@ def test_a_damaged_or_foreign_newest_one_is_passed_over(run: Path) -> None:
 
 
 def test_nothing_there_says_what_is_allowed(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"nowhere does not exist; allowed: a run's folder"):
+    with pytest.raises(CheckpointError, match=r"nowhere` does not exist; allowed: a run's folder"):
         load_agent(tmp_path / "nowhere")
     with pytest.raises(CheckpointError, match=r"has no checkpoints/NNNNNNNN\.safetensors"):
         load_agent(tmp_path)

@@ -74,7 +74,7 @@ def test_a_run_and_its_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert f"chances: the network of {folder} alone, without search" in capsys.readouterr().out
     other = tmp_path / "other.json"
     other.write_text('{"game": "shogi3", "capture": "own", "start": null, "moves": [], "result": null}')
-    assert "other.json: the record is of shogi3; allowed: tic_tac_toe" in refuse(capsys, folder, other)
+    assert "other.json: the record is of `shogi3`; allowed: tic_tac_toe" in refuse(capsys, folder, other)
     chunk = tmp_path / "chunk.safetensors"
     chunk.write_bytes(next((folder / "replay").glob("*.safetensors")).read_bytes())
     assert "lies in no run" in refuse(capsys, folder, chunk)
@@ -129,3 +129,44 @@ def test_positions_and_records_of_another_rule(tmp_path: Path, capsys: pytest.Ca
     assert run(*asked, "--set", "game.capture=share") == 0
     assert "field board" in refuse(capsys, "random", "--game", "shogi3", "--position", "9/9 b -/-/- - 0 own")
     assert "a position has the fields" in refuse(capsys, "random", "--game", "shogi3", "--position", "hello")
+
+
+@pytest.mark.parametrize("given", ["\x1b[2J", "\u202e", "\x9b31m", "a\nb", "a\r\nb", "\u2028"])
+def test_no_word_of_a_stranger_steers_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str
+) -> None:
+    record = {"game": "shogi3", "capture": "own", "start": None, "moves": [], "result": None}
+    path, page = tmp_path / "game.json", tmp_path / "page.html"
+    for field in ("game", "capture", "start", "moves", "result", "values", "other"):
+        path.write_text(json.dumps({**record, field: given} if field != "other" else {**record, given: 1}))
+        shown = given.encode("unicode_escape").decode()
+        told = refuse(capsys, "random", path, "--out", page)
+        assert shown in told
+        assert told.isprintable()
+    assert refuse(capsys, "random", "--game", "hex", "--position", given, "--out", page).isprintable()
+    assert refuse(capsys, "random", "--game", "hex", "--position", f"moves x{given}x").isprintable()
+
+
+def test_a_files_name_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records, page = tmp_path / "game.txt", tmp_path / "a\x1b[31m.html"
+    records.write_text(GAMES)
+    assert run("random", records, "--game", "tic_tac_toe", "--out", page) == 0
+    assert "a\\x1b[31m.html" in capsys.readouterr().out
+    assert page.is_file()
+
+
+@pytest.mark.parametrize("option", ["--out", "--json"])
+def test_nothing_but_an_older_answer_is_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    records, place = tmp_path / "games.txt", tmp_path / "place"
+    records.write_text(GAMES)
+    asked: list[str | Path] = ["random", records, "--game", "tic_tac_toe", "--out", tmp_path / "page.html"]
+    told = refuse(capsys, *asked, option, records)
+    assert f"{records} is there and " in told
+    assert "allowed: a new file, or " in told
+    assert records.read_text() == GAMES
+    assert not (tmp_path / "page.html").exists()
+    for _ in range(2):
+        assert run(*asked, option, place) == 0
+        capsys.readouterr()

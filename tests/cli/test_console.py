@@ -99,11 +99,11 @@ def test_durations_read_as_a_person_says_them(seconds: float, text: str) -> None
 
 def test_figures_are_written_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
-    path.write_text("old")
+    path.write_text("[]")
     with Figures(path) as figures:
         figures.add("rules/moves_per_s", np.float32(2.5), game="othello", size=np.int32(8))
         figures.add("arena/elo", float("inf"))
-        assert path.read_text() == "old"
+        assert path.read_text() == "[]"
     assert json.loads(path.read_text()) == [
         {"name": "rules/moves_per_s", "value": 2.5, "params": {"game": "othello", "size": 8}},
         {"name": "arena/elo", "value": None, "params": {}},
@@ -113,10 +113,10 @@ def test_figures_are_written_at_the_end(tmp_path: Path) -> None:
 
 def test_a_failure_leaves_the_old_figures(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
-    path.write_text("old")
+    path.write_text("[]")
     with pytest.raises(ZeroDivisionError), Figures(path) as figures:
         figures.add("a/b", 1 / 0)
-    assert path.read_text() == "old"
+    assert path.read_text() == "[]"
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -44,7 +44,7 @@ def test_the_teacher_plays_its_positions_and_the_run_goes_on(
     [
         (["connect_four", "--teacher", "uct:100"], "no weights"),
         (["tic_tac_toe", "--teacher", "scaffold:10"], "has no evaluate"),
-        (["connect_four", "--teacher", "nowhere"], "nowhere does not exist"),
+        (["connect_four", "--teacher", "nowhere"], "`nowhere` does not exist"),
         (["connect_four", "--teacher", "scaffold:10", "--positions", "0"], "positions"),
         (["connect_four"], "--teacher"),
         (["muzero-tictactoe", "--teacher", "scaffold:10"], "knows the rules"),
@@ -56,3 +56,4 @@ def test_what_is_no_teacher(
     code, _, err = leave(capsys, "distill", *words, "--out", tmp_path / "run", "--set", "size=tiny")
     assert code == 2
     assert message in err
+    assert not (tmp_path / "run").exists()

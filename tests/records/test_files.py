@@ -48,10 +48,16 @@ def test_a_game_that_was_saved_at_the_board(tmp_path: Path) -> None:
     named = find_game(path)
     assert named is not None
     assert named.options["height"] == 5
-    with pytest.raises(NotationError, match="four.txt was played with height=5 .*; allowed: height=6"):
+    with pytest.raises(NotationError, match="four.txt was played with `height=5 .*`; allowed: height=6"):
         read_games(games.load("connect_four"), path)
-    with pytest.raises(NotationError, match="four.txt is of connect_four; allowed: tic_tac_toe"):
+    with pytest.raises(NotationError, match="four.txt is of `connect_four`; allowed: tic_tac_toe"):
         read_games(GAME, path)
+
+
+@pytest.mark.parametrize("value", ["-" * 100_000 + "1", "1+" * 5_000 + "1j", "{[]:1}", "9" * 10_000])
+def test_an_option_that_is_no_value_is_read_as_text(tmp_path: Path, value: str) -> None:
+    path = write(tmp_path / "game.txt", f"# game: hex\n# options: size={value}\na1\n")
+    assert find_game(path) == NamedGame("hex", {"size": value})
 
 
 def test_what_other_programs_write_into_text(tmp_path: Path) -> None:
@@ -93,7 +99,7 @@ def test_records_one_a_line_or_one_in_a_file(tmp_path: Path) -> None:
         ("a.json", "{", "a.json: the record is no JSON"),
         ("a.json", "[" * 100_000, "a.json: the record is no JSON"),
         ("a.json", "[1]", "a.json: the record is no object"),
-        ("a.json", json.dumps(RECORD), "a.json: the record is of shogi3; allowed: tic_tac_toe"),
+        ("a.json", json.dumps(RECORD), "a.json: the record is of `shogi3`; allowed: tic_tac_toe"),
         ("a.json", '{"game": "tic_tac_toe"}', "a.json: tic_tac_toe has no JSON records"),
     ],
 )
@@ -175,6 +181,11 @@ def test_positions_are_read() -> None:
     text = "2rK6/9/9/9/8gK/9/9/9/2bK6 r R/-/- - 7 own"
     assert read_position(SHOGI, text).record["plies"] == 7
     assert len(read_position(SHOGI, "moves 7g7f").actions_played) == 1
+
+
+def test_a_game_that_begins_with_chance_names_a_first_outcome() -> None:
+    with pytest.raises(NotationError, match="such as `moves a4=2`"):
+        read_position(games.load("2048"), "nonsense")
 
 
 @pytest.mark.parametrize(

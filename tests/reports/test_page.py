@@ -234,7 +234,7 @@ def test_a_place_that_cannot_be_written_is_one_message(
 
 def test_a_failure_leaves_the_old_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = folder / "report.html"
-    page.write_text("old")
+    page.write_text("<!DOCTYPE html>old")
     run = read_run(folder)
 
     def fail(*_: object) -> None:
@@ -243,7 +243,7 @@ def test_a_failure_leaves_the_old_page(folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="No space"):
         write_page(run, page)
-    assert page.read_text() == "old"
+    assert page.read_text() == "<!DOCTYPE html>old"
     assert list(folder.glob(".report*")) == []
 
 

@@ -132,6 +132,15 @@ def test_the_games_that_a_run_writes_are_read_back(tmp_path: Path) -> None:
     assert run.sample.position.is_terminal
 
 
+def test_a_config_of_endless_tables_is_remarked_upon(tmp_path: Path) -> None:
+    run = read_run(make_run(tmp_path / "deep", [{"round": 1}], config=".".join("a" * 3000) + " = 1\n"))
+    assert run.config == {}
+    assert run.remarks == ["config.toml can't be read: its tables are nested deeper than 20"]
+    kept = read_run(make_run(tmp_path / "kept", [{"round": 1}], config=".".join("a" * 21) + " = 1\n"))
+    assert kept.config["a"]
+    assert kept.remarks == []
+
+
 @pytest.mark.parametrize("config", ["seed = " + "9" * 5000, '[game]\nname = "a\\u0000.py"\n'])
 def test_a_config_of_a_stranger_never_stops_a_report(config: str, tmp_path: Path) -> None:
     assert read_run(make_run(tmp_path, [{"round": 1}], config, "game 1: 4 ; returns 1 -1\n")).sample is None

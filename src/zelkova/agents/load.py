@@ -63,7 +63,7 @@ def find_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any], dict[str, s
     if refused:
         raise CheckpointError(f"no checkpoint of {place} can be read: " + "; ".join(refused))
     what = f"has no {CHECKPOINTS}/NNNNNNNN.safetensors" if place.is_dir() else "does not exist"
-    raise CheckpointError(f"{place} {what}; allowed: a run's folder or a checkpoint; next: zelkova train")
+    raise CheckpointError(f"`{place}` {what}; allowed: a run's folder or a checkpoint; next: zelkova train")
 
 
 def run_of(path: Path) -> Path:

@@ -71,7 +71,10 @@ def analyze(
     """Write tables and pictures of a set of games; or, with --position, what the agent thinks of it."""
     from zelkova.cli.figures import Figures
     from zelkova.cli.game_records import find_games
+    from zelkova.reports.page import refuse_place
 
+    if out is not None:
+        refuse_place(out)
     if position is not None and records:
         raise ConfigError("--position asks about one position; next: leave out the records, or --position")
     run = find_run(agent)

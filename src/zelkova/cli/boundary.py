@@ -11,7 +11,7 @@ from typing import NoReturn
 import typer
 
 from zelkova.cli import console
-from zelkova.errors import ZelkovaError, word_failure
+from zelkova.errors import ZelkovaError, quote_lines, word_failure
 
 TRACEBACK = "ZELKOVA_TRACEBACK"
 
@@ -104,7 +104,7 @@ def _leave(message: str, code: int) -> NoReturn:
         _silence_stdout()
     if os.environ.get(TRACEBACK):
         traceback.print_exc(file=sys.stderr)
-    console.note(shorten(message))
+    console.note(shorten(quote_lines(message)))
     raise SystemExit(code) from None
 
 

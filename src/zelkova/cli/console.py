@@ -7,11 +7,13 @@ replaced, never an error.
 import os
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import IO, Self, TextIO
 
 EVERY_SECONDS = 60.0  # between plain lines, where there is no terminal
 LIVE_SECONDS = 0.2  # between redrawings of the live line
+_STEERING = ("Cc", "Cf", "Zl", "Zp")  # controls, marks of direction, other ends of lines
 
 
 def prepare_streams() -> None:
@@ -24,15 +26,36 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
+def escape_controls(text: str) -> str:
+    r"""Write signs that steer a terminal or turn its text around as `\x1b` and the like; lines stay lines.
+
+    Args:
+        text: anything; names of files, moves and comments in it may come from a stranger.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign.encode("unicode_escape").decode()
+        if unicodedata.category(sign) in _STEERING and sign not in "\n\t"
+        else sign
+        for sign in text
+    )
+
+
 def result(text: str = "") -> None:
     """Write a result to stdout."""
+    draw(escape_controls(text))
+
+
+def draw(text: str) -> None:
+    """Write a result that may hold colours, such as a board, to stdout."""
     print(text, flush=True)
 
 
 def note(text: str) -> None:
     """Write anything that is not a result to stderr; a stderr that is gone is no reason to fail."""
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(escape_controls(text), file=sys.stderr, flush=True)
     except OSError:
         pass
 

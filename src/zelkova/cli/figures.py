@@ -24,7 +24,7 @@ class Figures:
         Args:
             path: of the file to write; None to write none.
         Raises:
-            ConfigError: there is no such folder, or it can't be written.
+            ConfigError: there is no such folder, it can't be written, or a file of another kind is there.
         """
         self.records: list[dict[str, Any]] = []
         self._path = path.absolute() if path is not None else None
@@ -34,6 +34,11 @@ class Figures:
         if path.is_dir():
             raise ConfigError(f"--json {path} is a folder; give the name of a file in it")
         try:
+            if path.is_file() and _begin_of(path) not in (b"", b"["):
+                raise ConfigError(
+                    f"--json {path} is there and holds no figures; allowed: a new file, or older figures,"
+                    " which are replaced; next: another name"
+                )
             if path.exists() and not path.is_file():  # a pipe or a device is written as it is
                 path.open("a").close()
                 return
@@ -90,6 +95,12 @@ class Figures:
         os.umask(mask)
         self._draft.chmod(0o666 & ~mask)
         os.replace(self._draft, path)
+
+
+def _begin_of(path: Path) -> bytes:
+    """Give the first byte of a file; nothing where it is empty."""
+    with path.open("rb") as file:
+        return file.read(1)
 
 
 def _plain(value: Any) -> object:

@@ -70,7 +70,7 @@ def play(
     if live and hasattr(thinker, "load"):  # else it is loaded when it is first needed
         thinker.load()
     try:
-        Session(game, thinker, table, console.result).run(read_lines(sys.stdin, _prompt if live else None))
+        Session(game, thinker, table, console.draw).run(read_lines(sys.stdin, _prompt if live else None))
     except KeyboardInterrupt:
         if live:
             console.note("")  # leaves the line of the prompt
@@ -134,7 +134,7 @@ def game_options(overrides: list[str] | None) -> dict[str, Any]:
         keys, value = parse_override(text)
         if len(keys) != 2 or keys[0] != "game":
             raise ConfigError(
-                f"--set {text}: here only the game has settings; write game.KEY=VALUE, like game.height=8"
+                f"--set `{text}`: here only the game has settings; write game.KEY=VALUE, like game.height=8"
             )
         options[keys[1]] = value
     return options
@@ -148,7 +148,7 @@ def game_of_run(run: Path, overrides: list[str] | None) -> Game:
     """
     if overrides:
         raise ConfigError(
-            f"--set {overrides[0]}: the game of a run is settled; leave --set out, or name the game"
+            f"--set `{overrides[0]}`: the game of a run is settled; leave --set out, or name the game"
         )
     from zelkova import games
     from zelkova.reports.run import environment_of

@@ -26,13 +26,14 @@ def report(run: Folder, out: Out = None, no_diagnosis: NoDiagnosis = False, json
     from zelkova.cli.diagnosis import diagnose
     from zelkova.cli.figures import Figures
     from zelkova.reports.diagnosis import describe_findings
-    from zelkova.reports.page import write_page
+    from zelkova.reports.page import refuse_place, write_page
     from zelkova.reports.run import read_run
     from zelkova.reports.summary import summarise
 
     with Figures(json) as figures:
         read = read_run(run)
         path = out or run / "report.html"
+        refuse_place(path)
         findings = None if no_diagnosis else diagnose(read)
         write_page(read, path, findings)
         for line in [*summarise(read), *(describe_findings(findings) if findings is not None else [])]:

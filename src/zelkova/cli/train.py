@@ -5,7 +5,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -148,7 +148,6 @@ def open_run(
         DeviceError, GameError: see refuse_unusable.
     """
     from zelkova.config import load_config, refuse_own_code
-    from zelkova.learning.checkpoint import make_folder
     from zelkova.learning.lock import RunLock
 
     if resume is not None:
@@ -171,8 +170,7 @@ def open_run(
         config = load_config(source, [*(OFFLINE if data else ()), *overrides])
         folder = out or free_folder(Path("runs") / name_run(config))
     refuse_unusable(config)
-    make_folder(folder)
-    with RunLock(folder), built(config, folder, is_new=resume is None) as run:
+    with unless_refused(folder), RunLock(folder), built(config, folder, is_new=resume is None) as run:
         if resume is None:
             run.begin(read_offline(run, data) if data else ())
         else:
@@ -180,6 +178,30 @@ def open_run(
                 console.note(f"passed over: {message}")
             console.note(f"going on at round {run.wheel.round}, step {run.wheel.learner.steps}")
         yield run
+
+
+@contextmanager
+def unless_refused(folder: Path) -> Iterator[None]:
+    """Make a run's folder; take it away again where it is new and what fails left no more than a lock in it.
+
+    Args:
+        folder: that may be there.
+    Raises:
+        CheckpointError: it can't be made.
+    """
+    from zelkova.learning.checkpoint import make_folder
+    from zelkova.learning.lock import NAME
+
+    is_new = not folder.exists()
+    make_folder(folder)
+    try:
+        yield
+    except BaseException:
+        if is_new and [path.name for path in folder.glob("*")] == [NAME]:
+            with suppress(OSError):
+                (folder / NAME).unlink()
+                folder.rmdir()
+        raise
 
 
 def read_offline(run: "Run", paths: Sequence[Path]) -> "list[Trajectory]":

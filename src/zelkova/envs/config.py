@@ -42,10 +42,12 @@ class EnvConfig:
                 raise ConfigError(
                     f"env.{key} is {value}; allowed: numbers, words, true or false, lists and tables of these"
                 ) from error
-        if self.make.get("render_mode") == "human":
+        mode = self.make.get("render_mode", "rgb_array")
+        if mode != "rgb_array":
+            windows = ", which opens windows" if mode == "human" else ""
             raise ConfigError(
-                "env.render_mode is human, which opens windows; allowed: rgb_array, or none; next: leave it"
-                " out, and zelkova report films an episode"
+                f"env.render_mode is `{str(mode)[:40]}`{windows}; allowed: rgb_array; next: leave it out, and"
+                " zelkova report films an episode"
             )
         for name, words in (
             ("layout", ("flat", "hwc", "chw")),

@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import NotationError
+from zelkova.errors import NotationError, first_line
 from zelkova.games.game import Game, Position
 
 RESIGNED = -1  # in the place of an action: a player left the game, which is no move
@@ -117,7 +117,7 @@ def replay_moves(
         try:
             position.play(int(move) if is_numbered else move)
         except Exception as error:  # a notation of a user's may raise any
-            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            reason = first_line(error)[:200] or type(error).__name__
             raise NotationError(f"{origin}, ply {ply}: {reason}") from None
         states.append(position.state)
     actions = np.array(position.actions_played[len(position.actions_played) - len(moves) :], np.int32)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zelkova.errors import NotationError, ZelkovaError
+from zelkova.errors import NotationError, ZelkovaError, first_line
 from zelkova.games.game import Game
 from zelkova.games.played import PlayedGame, lay_on_chances, replay_moves
 from zelkova.games.registry import BUILT_IN, beside, load
@@ -114,7 +114,7 @@ def read_games(game: Game, path: Path, *, is_numbered: bool = False) -> list[Pla
         name = _name_in(where, text)
         if name != game.name:
             raise NotationError(
-                f"{where}: the record is of {name[:40]}; allowed: {game.name}, as the others are"
+                f"{where}: the record is of `{name[:40]}`; allowed: {game.name}, as the others are"
             )
         if read is None:
             raise NotationError(
@@ -136,7 +136,7 @@ class _Named:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, ZelkovaError):
-            raise NotationError(f"{self._where}: {str(error).splitlines()[0]}") from None
+            raise NotationError(f"{self._where}: {first_line(error)}") from None
 
 
 def _records_in(path: Path) -> list[tuple[str, str]]:
@@ -186,7 +186,7 @@ def _read_head(lines: Sequence[str]) -> dict[str, str]:
 def _literal(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # the last two: deep nesting
         return text
 
 
@@ -219,12 +219,12 @@ def _check_head(game: Game, path: Path, head: Mapping[str, str]) -> None:
     """Refuse a file that says it is of another game, or of other options."""
     named = head.get("game", game.name)
     if named not in (game.name, game.source):
-        raise NotationError(f"{path} is of {named[:40]}; allowed: {game.name}, as the others are")
+        raise NotationError(f"{path} is of `{named[:40]}`; allowed: {game.name}, as the others are")
     if "options" in head and game.options is not None:
         own = " ".join(f"{key}={value}" for key, value in asdict(game.options).items())
         if head["options"] != own:
             raise NotationError(
-                f"{path} was played with {head['options'][:200]}; allowed: {own}, as the game is loaded;"
+                f"{path} was played with `{head['options'][:200]}`; allowed: {own}, as the game is loaded;"
                 " next: give it alone, or the options with --set game.KEY=VALUE"
             )
 

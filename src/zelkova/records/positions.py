@@ -1,6 +1,6 @@
 """Positions that are given as text: the start, moves from it, or a game's own form."""
 
-from zelkova.errors import IllegalActionError, NotationError
+from zelkova.errors import IllegalActionError, NotationError, first_line
 from zelkova.games.game import Game, Position
 from zelkova.games.registry import beside
 
@@ -17,11 +17,13 @@ def read_position(game: Game, text: str) -> Position:
         NotationError: it is none of these; names the field or the ply.
     """
     words = text.split()
-    first = words[0] if words else ""
-    if first not in ("start", "moves") or (first == "start" and len(words) > 1):
+    form = words[0] if words else ""
+    if form not in ("start", "moves") or (form == "start" and len(words) > 1):
         read = getattr(beside(game, "position"), "text_to_position", None)
         if read is None:
-            allowed = FORMS.format(" ".join(game.position().legal_moves()[:1]))
+            begin = game.position()
+            first = begin.outcomes()[0] if begin.is_chance else begin.legal_actions()
+            allowed = FORMS.format(begin.action_to_text(int(first[0])))
             raise NotationError(
                 f"position `{text[:80]}`: {game.name} has no text for one; allowed: {allowed}"
             )
@@ -31,5 +33,5 @@ def read_position(game: Game, text: str) -> Position:
         try:
             position.play(move)
         except (NotationError, IllegalActionError) as error:
-            raise NotationError(f"position, ply {ply}: {str(error).splitlines()[0]}") from None
+            raise NotationError(f"position, ply {ply}: {first_line(error)}") from None
     return position

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from zelkova.errors import ConfigError
 from zelkova.games.game import Position
 from zelkova.reports.charts import Chart, describe, draw_chart
 from zelkova.reports.curves import choose_charts
@@ -22,6 +23,8 @@ from zelkova.reports.run import Run
 from zelkova.reports.summary import show_alarms, show_size, show_strength, show_value
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+_FIRST = "<!DOCTYPE html>"  # how a page begins
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1d1f; --soft: #5b6168; --paper: #fdfdfb; --line: #d9dbd6; }
@@ -51,7 +54,7 @@ def write_page(run: Run, path: Path, findings: Findings | None = None) -> None:
         path: of the file.
         findings: of a learned model's diagnosis, where there was one.
     Raises:
-        OSError: it can't be written; it names the path.
+        ConfigError, OSError: as for `write_document`.
     """
     write_document(path, make_page(run, findings))
 
@@ -63,11 +66,11 @@ def write_document(path: Path, text: str) -> None:
         path: of the file.
         text: HTML.
     Raises:
+        ConfigError: a file that is no page is there.
         OSError: it can't be written; it names the path.
     """
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if path.exists() and not path.is_file() and not path.is_dir():
+    refuse_place(path)
+    if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8", errors="replace")
         return
     try:
@@ -84,6 +87,27 @@ def write_document(path: Path, text: str) -> None:
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
+
+
+def refuse_place(path: Path) -> None:
+    """Refuse to write a page where it would replace what is none, such as a run's settings.
+
+    Args:
+        path: of the file.
+    Raises:
+        ConfigError: a file of another kind is there.
+        OSError: it is a folder, or can't be read; it names the path.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.is_file():
+        with path.open("rb") as file:
+            begin = file.read(len(_FIRST))
+        if begin and begin.lower() != _FIRST.lower().encode():
+            raise ConfigError(
+                f"{path} is there and no page; allowed: a new file, or a page, which is replaced; next: name"
+                " another with --out"
+            )
 
 
 def make_page(run: Run, findings: Findings | None = None) -> str:
@@ -113,7 +137,7 @@ def make_document(title: str, parts: Sequence[str]) -> str:
         parts: HTML, whatever came from elsewhere escaped.
     """
     head = [
-        "<!DOCTYPE html>",
+        _FIRST,
         '<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',

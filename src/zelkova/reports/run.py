@@ -20,6 +20,7 @@ Round = dict[str, float]
 
 _LARGEST = 1e300  # figures beyond are left out, infinite ones among them
 _GAME = re.compile(r"^(?:game|episode) \d+: ")  # before the moves, which ` ; returns ...` ends
+_DEEPEST = 20  # tables within tables of a config that are looked at
 LONGEST_SAMPLE = 100_000  # characters of a file of games that are looked at
 
 
@@ -93,10 +94,16 @@ def read_run(folder: Path) -> Run:
 
 def _read_config(path: Path, remarks: list[str]) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8", errors="replace"))
+        config = tomllib.loads(path.read_text(encoding="utf-8", errors="replace"))
     except (OSError, ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
         remarks.append(f"config.toml can't be read: {_reason(error)}")
         return {}
+    level = [config]
+    for _ in range(_DEEPEST + 1):
+        level = [value for table in level for value in table.values() if isinstance(value, dict)]
+    if level:
+        remarks.append(f"config.toml can't be read: its tables are nested deeper than {_DEEPEST}")
+    return {} if level else config
 
 
 def _read_rounds(path: Path, remarks: list[str]) -> list[Round]:
