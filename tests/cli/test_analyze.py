@@ -136,6 +136,7 @@ def test_no_word_of_a_stranger_steers_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str
 ) -> None:
     record: dict[str, object] = {"game": "shogi3", "capture": "own", "start": None, "moves": []}
+    record["result"] = None
     path, page = tmp_path / "game.json", tmp_path / "page.html"
     for field in ("game", "capture", "start", "moves", "result", "values", "other"):
         path.write_text(json.dumps({**record, field: given} if field != "other" else {**record, given: 1}))
