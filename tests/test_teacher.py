@@ -55,7 +55,7 @@ def test_a_teacher_plays_first_and_a_stopped_run_goes_on_exactly(tmp_path: Path)
 def test_a_scaffold_teaches_by_the_run_s_own_search(tmp_path: Path) -> None:
     run = run_in(tmp_path / "run", "search.max_considered=5", "search.num_simulations=3")
     teacher = run.wheel.teacher  # type: ignore[attr-defined]
-    assert teacher[0].full.config == replace(run.config.search, num_simulations=8)
+    assert teacher[0].full.config == replace(run.config.search, num_simulations=8, dirichlet_fraction=0.0)
     assert teacher[0].full.config.max_considered == 5
     run.wheel.close()
 
@@ -69,6 +69,28 @@ def test_values_are_what_the_teacher_thinks_until_it_is_through(tmp_path: Path) 
         assert mixes[-1] == (1.0 if run.wheel.is_taught else 0.25)  # type: ignore[attr-defined]
         run.turn()
     assert (mixes[0], mixes[-1]) == (1.0, 0.25)
+    run.wheel.close()
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [("0", 1.0, 1.0), ("1", 0.0, 0.5)])
+def test_a_teacher_s_random_moves(tmp_path: Path, share: str, least: float, most: float) -> None:
+    """At share 1 the moves are any legal ones (7 or fewer), and yet all are trained on with what was found."""
+    run = run_in(
+        tmp_path / "run", f"teacher.random_moves={share}", "selfplay.exploration_moves=0", "search.gumbel_scale=0",
+        "selfplay.restart_share=0", "teacher.positions=5000",
+    )  # fmt: skip
+    (group, *_) = run.wheel.selfplay.groups  # type: ignore[attr-defined]
+    group.play(30)
+    ticks = group.past
+    followed, first = [], []
+    for tick in ticks:
+        rows = np.arange(len(tick.actions))
+        assert all(action in legal for action, legal in zip(tick.actions, tick.legal, strict=True))
+        best = tick.legal[rows, tick.policy.argmax(1)]
+        followed.append(tick.actions == best)
+        first.append(tick.recorded.all())
+    assert all(first)
+    assert least <= np.mean(followed) <= most
     run.wheel.close()
 
 
@@ -95,6 +117,7 @@ def test_a_run_can_be_the_teacher(tmp_path: Path) -> None:
         (["teacher.player=scaffold:8"], "both"),
         (["teacher.positions=10"], "both"),
         (["teacher.value_mix=1.5"], "allowed: 0 to 1"),
+        (["teacher.random_moves=-0.1"], "random_moves is -0.1; allowed: 0 to 1"),
         (["teacher.player=uct:100", "teacher.positions=10"], "no weights"),
         (["teacher.player=random", "teacher.positions=10"], "no weights"),
         (["teacher.player=greedy", "teacher.positions=10"], "no weights"),

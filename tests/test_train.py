@@ -439,3 +439,22 @@ def test_tic_tac_toe_is_learned_in_seconds(tmp_path: Path) -> None:
 def test_the_settings_of_these_tests_are_known() -> None:
     assert tiny().search.num_simulations == 4
     assert len(TINY) == len({text.partition("=")[0] for text in TINY})
+
+
+def test_another_ratio_of_samples_is_not_made_up_for(started: Path) -> None:
+    """Six rounds were learnt at the old ratio; the first one at ten times that takes no more than its own."""
+    run, _ = resume(started)
+    before, positions = run.wheel.learner.steps, run.wheel.buffer.total_added
+    run.wheel.close()
+    ratio = tiny().learning.samples_per_position
+    again, _ = resume(started, f"learning.samples_per_position={10 * ratio}")
+    assert again.wheel.steps_due == 0
+    turn(again, 2)
+    batch, added = again.config.learning.batch_size, again.wheel.buffer.total_added - positions
+    assert 0 < again.wheel.learner.steps - before <= added * 10 * ratio / batch
+    again.save()
+    pace = again.wheel.pace
+    again.wheel.close()
+    third, _ = resume(started, f"learning.samples_per_position={10 * ratio}")
+    assert third.wheel.pace == pace
+    third.wheel.close()

@@ -8,6 +8,7 @@ clock only decides when to stop, and a checkpoint holds all that the next round 
 that was killed and resumed goes on exactly as one that was never stopped.
 """
 
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from zelkova.errors import CheckpointError, ConfigError, ZelkovaError
 from zelkova.learning.checkpoint import Checkpoint, CheckpointStore, make_folder, remove_leftovers
 from zelkova.learning.chunks import ChunkStore
 from zelkova.learning.metrics_log import MetricsLog
-from zelkova.learning.schedule import Limits
+from zelkova.learning.schedule import Limits, Pace
 from zelkova.networks.weights import write_atomically
 from zelkova.wheel import Metrics, make_wheel
 
@@ -115,6 +116,7 @@ class Run:
             refuse_changes(checkpoint.description["config"], self.config, self.folder / CONFIG)
             generator, texts = checkpoint.generators["learning"], extra["selfplay"]
             counts = int(extra["games"]), float(extra["seconds"])
+            pace = Pace(**extra["pace"]) if "pace" in extra else wheel.pace  # older runs have none
             buffer = wheel.new_buffer()
             self.chunks.fill(buffer, checkpoint.number, checkpoint.replay_first, checkpoint.replay_total)
             wheel.learner.load_state(checkpoint.learner)
@@ -129,6 +131,7 @@ class Run:
         wheel.buffer, wheel.rng = buffer, generator
         wheel.load_extra_arrays(kept)
         wheel.round, (wheel.games, self.seconds) = checkpoint.number, counts
+        wheel.pace = pace.go_on(self.config.learning, buffer.total_added, wheel.learner.steps)
         self.saved_round = checkpoint.number
         wheel.load_engines()
 
@@ -154,7 +157,12 @@ class Run:
                 description={**wheel.describe(), "config": settings.to_toml(self.config)},
                 generators={"learning": wheel.rng},
                 arrays=arrays,
-                extra={"selfplay": texts, "games": wheel.games, "seconds": self.seconds},
+                extra={
+                    "selfplay": texts,
+                    "games": wheel.games,
+                    "seconds": self.seconds,
+                    "pace": dataclasses.asdict(wheel.pace),
+                },
             )
         )
         self.checkpoints.set_aside_after(wheel.round)

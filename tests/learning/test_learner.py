@@ -9,7 +9,7 @@ import torch
 from zelkova.errors import CheckpointError, ConfigError, ShapeError
 from zelkova.learning.config import CheckpointConfig, LearningConfig
 from zelkova.learning.learner import Learner, LearnerState
-from zelkova.learning.schedule import learning_rate, steps_due
+from zelkova.learning.schedule import Pace, learning_rate, steps_a_position
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
@@ -203,13 +203,26 @@ def test_a_ramp_holds_a_low_rate_and_then_rises() -> None:
 
 def test_steps_due_keep_the_ratio_whatever_the_pieces() -> None:
     config = LearningConfig(batch_size=64, samples_per_position=3.0)
+    pace = Pace(steps_a_position(config))
     positions = steps = 0
     for new in np.random.default_rng(0).integers(0, 200, 300):
         positions += int(new)
-        steps += steps_due(config, positions, steps)
+        steps += pace.steps_due(positions, steps)
         assert abs(steps * 64 - 3 * positions) < 64
-    assert steps_due(config, positions, steps) == 0
-    assert steps_due(config, 0, 5) == 0
+    assert pace.steps_due(positions, steps) == 0
+    assert pace.steps_due(0, 5) == 0
+
+
+@pytest.mark.parametrize("ratio", [0.5, 12.0])
+def test_another_ratio_holds_from_then_on(ratio: float) -> None:
+    """3 samples a position for 6,400 of them, in batches of 64: 300 steps; what comes then is paid by itself."""
+    config = LearningConfig(batch_size=64, samples_per_position=3.0)
+    first = Pace(steps_a_position(config))
+    assert first.steps_due(6400, 0) == 300
+    assert first.go_on(config, 6400, 300) is first
+    later = first.go_on(dataclasses.replace(config, samples_per_position=ratio), 6400, 300)
+    assert later.steps_due(6400, 300) == 0
+    assert later.steps_due(6400 + 640, 300) == 10 * ratio
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_counts_are_the_planes_sums_whatever_the_tower_says() -> None:
     module = build_network(config, (2, 3, 3), 9, 3, False).eval()
     state = module.state_dict()
     torch.manual_seed(0)
-    for name in ("value_out.weight", "counts.out.weight"):
+    for name in ("value_out.weight", "counts.hidden.weight", "counts.outcome.weight"):
         state[name].copy_(torch.rand(state[name].shape))
     state["value_hidden.weight"].zero_()
     planes = torch.zeros(3, 2, 3, 3)
@@ -175,8 +175,9 @@ def test_counts_are_the_planes_sums_whatever_the_tower_says() -> None:
     torch.testing.assert_close(values[0], values[1])
     assert not torch.allclose(values[0], values[2])
     share = 2 / 9 / (1 + 1e-5) ** 0.5  # of the board, behind a fresh normalisation
-    units = torch.relu(state["value_hidden.bias"] + state["counts.out.weight"][:, 0] * share)
-    torch.testing.assert_close(values[0], state["value_out.weight"][:3] @ units)
+    units = torch.relu(state["value_hidden.bias"] + state["counts.hidden.weight"][:, 0] * share)
+    straight = state["counts.outcome.weight"][:3, 0] * share
+    torch.testing.assert_close(values[0], state["value_out.weight"][:3] @ units + straight)
 
 
 def test_names_of_weights_without_pooling_are_what_they_were() -> None:

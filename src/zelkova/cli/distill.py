@@ -29,11 +29,11 @@ def distill(
     from zelkova.cli.figures import Figures
     from zelkova.cli.train import open_run, turn_wheel
     from zelkova.config import load_config
-    from zelkova.learning.schedule import Limits, steps_due
+    from zelkova.learning.schedule import Limits, Pace, steps_a_position
 
     given = as_overrides(overrides, seed=seed, size=size, device=device)
     given = [*given, f"teacher.player={teacher}", f"teacher.positions={positions}"]
-    steps = steps_due(load_config(source, given).learning, positions, 0)
+    steps = Pace(steps_a_position(load_config(source, given).learning)).steps_due(positions, 0)
     with Figures(json) as figures, open_run(source, None, out, given) as run:
         turn_wheel(run, Limits(None, max(steps, 1)), figures)
         console.result(f"the teacher is through; next: zelkova train --resume {run.folder}")

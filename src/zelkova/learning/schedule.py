@@ -51,17 +51,38 @@ def _ramp(config: LearningConfig, step: int) -> float:
     return config.ramp_from + (1.0 - config.ramp_from) * share
 
 
-def steps_due(config: LearningConfig, positions: int, steps: int) -> int:
-    """Say how many steps to take now, so that the ratio of samples to positions stays as set.
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """From where on a run counts its samples: its start, or the round after which their ratio was changed.
 
-    Args:
-        config: batch_size and samples_per_position.
-        positions: how many ever entered the replay.
-        steps: how many steps were ever taken.
-    Returns:
-        0 or more; what is left of a step is carried over by these very counters.
+    A ratio that changed would otherwise hold for the past too: a higher one would be made up for at once, after
+    a lower one learning would rest.
     """
-    return max(0, math.floor(positions * config.samples_per_position / config.batch_size) - steps)
+
+    ratio: float  # optimiser steps a position
+    positions: int = 0  # that had entered the replay
+    steps: int = 0  # that had been taken
+
+    def go_on(self, config: LearningConfig, positions: int, steps: int) -> "Pace":
+        """Give the pace of a run that goes on with these settings: this one, unless their ratio is another."""
+        ratio = steps_a_position(config)
+        return self if ratio == self.ratio else Pace(ratio, positions, steps)
+
+    def steps_due(self, positions: int, steps: int) -> int:
+        """Say how many steps to take now, so that their ratio to positions stays as set.
+
+        Args:
+            positions: how many ever entered the replay.
+            steps: how many steps were ever taken.
+        Returns:
+            0 or more; what is left of a step is carried over by these very counters.
+        """
+        return max(0, math.floor((positions - self.positions) * self.ratio) - (steps - self.steps))
+
+
+def steps_a_position(config: LearningConfig) -> float:
+    """Give the optimiser steps that a new position pays for."""
+    return config.samples_per_position / config.batch_size
 
 
 @dataclasses.dataclass(frozen=True)

@@ -74,20 +74,25 @@ class PoolingBlock(ResidualBlock):
 
 
 class CountingLayer(nn.Module):
-    """A linear layer over each plane's mean, normalised first: one pawn then weighs as much as a turn."""
+    """Linear layers over each plane's mean, normalised first: one pawn then weighs as much as a turn.
 
-    def __init__(self, planes: int, units: int) -> None:
-        """Build it for so many planes and units."""
+    What reaches the outcome's logits straight, with no unit between, adds up as what pieces are worth does.
+    """
+
+    def __init__(self, planes: int, units: int, outcomes: int) -> None:
+        """Build it for so many planes, hidden units and outcomes; the outcomes' weights begin at zero."""
         super().__init__()
         scale = nn.Conv2d(planes, planes, 1, groups=planes, bias=False)
         nn.init.ones_(scale.weight)
         self.normal = nn.Sequential(scale, nn.BatchNorm2d(planes))
-        self.out = nn.Linear(planes, units, bias=False)
+        self.hidden = nn.Linear(planes, units, bias=False)
+        self.outcome = nn.Linear(planes, outcomes, bias=False)
+        nn.init.zeros_(self.outcome.weight)
 
-    def forward(self, means: Tensor) -> Tensor:
-        """Map means [B, planes, 1, 1] to units [B, units]."""
-        units: Tensor = self.out(self.normal(means).flatten(1))
-        return units
+    def forward(self, means: Tensor) -> tuple[Tensor, Tensor]:
+        """Map means [B, planes, 1, 1] to shares of the hidden units [B, units] and of the logits [B, outcomes]."""
+        counts = self.normal(means).flatten(1)
+        return self.hidden(counts), self.outcome(counts)
 
 
 class ResidualNetwork(nn.Module):
@@ -123,7 +128,9 @@ class ResidualNetwork(nn.Module):
         self.value_hidden = nn.Linear(config.value_channels * cells, config.value_hidden)
         self.value_out = nn.Linear(config.value_hidden, num_players + 1)
         self.mean = nn.AdaptiveAvgPool2d(1)
-        self.counts = CountingLayer(planes, config.value_hidden) if config.value_counts else None
+        self.counts = (
+            CountingLayer(planes, config.value_hidden, num_players + 1) if config.value_counts else None
+        )
         self.draw_mask: Tensor
         self.register_buffer("draw_mask", draw_mask(num_players, has_draws), persistent=False)
         for last in (self.policy_out, self.value_out):
@@ -175,8 +182,9 @@ class ResidualNetwork(nn.Module):
         else:
             logits = self.policy_out(policy.flatten(1))
         value = torch.relu(self.value_reduce(hidden)).flatten(1)
-        units = self.value_hidden(value)
+        units, straight = self.value_hidden(value), self.draw_mask
         if self.counts is not None:
-            units = units + self.counts(self.mean(planes))
-        outcome = self.value_out(torch.relu(units)) + self.draw_mask
+            counted, worth = self.counts(self.mean(planes))
+            units, straight = units + counted, worth + straight
+        outcome = self.value_out(torch.relu(units)) + straight
         return logits, outcome

@@ -73,13 +73,17 @@ class TeacherConfig:
     # over the game's judgement; empty: the network plays from the start
     positions: int = 0  # that the teacher plays; afterwards the network does
     value_mix: float = 1.0  # learning.value_mix while it plays: 1, what it thinks; 0, who won its games
+    random_moves: float = 0.0
+    # share of its moves, 0..1, that are uniformly random: what it thinks of a position after a blunder is then
+    # learnt too, which a search of the network will meet at most of its nodes
 
     def __post_init__(self) -> None:
         """Refuse what can't be."""
         if not 0 <= self.positions <= 10**12:
             raise ConfigError(f"teacher.positions is {self.positions}; allowed: 0 to 10**12")
-        if not 0.0 <= self.value_mix <= 1.0:
-            raise ConfigError(f"teacher.value_mix is {self.value_mix}; allowed: 0 to 1")
+        for name in ("value_mix", "random_moves"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ConfigError(f"teacher.{name} is {getattr(self, name)}; allowed: 0 to 1")
         if bool(self.player) != bool(self.positions):
             raise ConfigError(
                 f"teacher.player is `{self.player}` and teacher.positions is {self.positions}; allowed: both"

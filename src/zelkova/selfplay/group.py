@@ -142,10 +142,16 @@ class Group:
             self._begin(row)
 
     def _choose(self, result: SearchResult, age: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Pick each game's move: drawn in its first moves, then the search's own choice."""
-        search = self.searchers.full.config
+        """Pick each game's move: drawn in its first moves, then the search's own choice; some at random."""
+        search, share = self.searchers.full.config, self.searchers.random_moves
         sampled = draw_actions(search, result, self.config.temperature, self.rng.random(len(age)))
-        return np.where(age < self.config.exploration_moves, sampled, result.action).astype(np.int32)
+        chosen = np.where(age < self.config.exploration_moves, sampled, result.action).astype(np.int32)
+        if share > 0.0:
+            is_random, draws = self.rng.random((2, len(age)))
+            places = (draws * result.count).astype(np.intp)
+            any_legal = result.actions[np.arange(len(age)), places].astype(np.int32)
+            chosen = np.where(is_random < share, any_legal, chosen)
+        return chosen
 
     def _episode(self, row: int, returns: NDArray[np.float32]) -> Episode:
         """Gather a row's game: its opening, not trained on, and the ticks since it began."""

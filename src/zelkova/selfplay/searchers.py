@@ -18,15 +18,18 @@ from zelkova.selfplay.config import SelfPlayConfig
 class Searchers:
     """The agents of one group."""
 
-    def __init__(self, full: Agent, fast: Agent | None = None, full_share: float = 1.0) -> None:
+    def __init__(
+        self, full: Agent, fast: Agent | None = None, full_share: float = 1.0, random_moves: float = 0.0
+    ) -> None:
         """Take agents for equally many games.
 
         Args:
             full: searches with noise; its moves are trained on.
             fast: searches with a smaller budget and without noise, only to play on; None: all moves are full.
             full_share: of the moves, with a fast agent.
+            random_moves: share of the moves that are played at random, whatever was found.
         """
-        self.full, self.fast, self.full_share = full, fast, full_share
+        self.full, self.fast, self.full_share, self.random_moves = full, fast, full_share, random_moves
 
     @property
     def batch(self) -> int:

@@ -97,8 +97,11 @@ class KnownWheel(Wheel):
         batch, groups = layout.games // layout.groups, range(layout.groups)
         scaffold = read_scaffold(teacher.player)
         if scaffold is not None:
-            search = dataclasses.replace(self.config.search, num_simulations=scaffold.num_simulations)
-            return [Searchers(Agent(self.game, None, search, batch=batch)) for _ in groups]
+            search = dataclasses.replace(  # without root noise: its policies are there to be learnt
+                self.config.search, num_simulations=scaffold.num_simulations, dirichlet_fraction=0.0
+            )
+            judges = [Agent(self.game, None, search, batch=batch) for _ in groups]
+            return [Searchers(judge, random_moves=teacher.random_moves) for judge in judges]
         agents = [load_agent(teacher.player, batch=batch, device=self.config.device) for _ in groups]
         taught = agents[0].game
         if (taught.name, taught.options) != (self.game.name, self.game.options):
@@ -106,7 +109,7 @@ class KnownWheel(Wheel):
                 f"teacher.player {teacher.player} plays {taught.name} {taught.options or ''}, this run"
                 f" {self.game.name} {self.game.options or ''}; next: a teacher of the same game"
             )
-        return [Searchers(agent) for agent in agents]
+        return [Searchers(agent, random_moves=teacher.random_moves) for agent in agents]
 
     @property
     def is_taught(self) -> bool:

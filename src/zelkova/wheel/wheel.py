@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from zelkova.config import RunConfig
 from zelkova.learning.chunks import Packing
 from zelkova.learning.learner import Learner, use_one_thread
-from zelkova.learning.schedule import steps_due
+from zelkova.learning.schedule import Pace, steps_a_position
 
 Metrics = dict[str, float]
 
@@ -63,6 +63,7 @@ class Wheel(ABC):
         self.config = config
         self.round = 0
         self.games = 0
+        self.pace = Pace(steps_a_position(config.learning))
         self.is_abandoned = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="learning")
 
@@ -127,7 +128,7 @@ class Wheel(ABC):
         """Optimiser steps that the positions so far pay for, less those taken; from a data set, those set."""
         if self.config.replay.offline_steps:
             return self.config.replay.offline_steps
-        return steps_due(self.config.learning, self.buffer.total_added, self.learner.steps)
+        return self.pace.steps_due(self.buffer.total_added, self.learner.steps)
 
     def turn(self) -> tuple[Metrics, list[Any]]:
         """Turn once: play a round and learn from the rounds before at the same time; then hand weights on.
