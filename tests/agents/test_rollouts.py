@@ -1,7 +1,8 @@
-"""AlphaGo's leaf values: facts P16 and P19, and what a rollout adds."""
+"""AlphaGo's leaf values: facts P16, P17 and P19, and what a rollout adds."""
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.agents.counting import FakeNetwork, Floats, positions, stack
 
 from zelkova import games
@@ -10,10 +11,13 @@ from zelkova.agents.rollouts import RolloutModel
 from zelkova.agents.rules_model import RulesModel
 from zelkova.errors import ConfigError, GameError
 from zelkova.games.registry import load
+from zelkova.search import BatchSearch, Puct, run
 from zelkova.search.config import SearchConfig
 from zelkova.search.model import Evaluation
 
 GAME = load("tic_tac_toe")
+
+Ints = NDArray[np.int32]
 
 
 def model_with(share: float, softening: float = 1.0) -> tuple[RolloutModel, RulesModel]:
@@ -54,6 +58,52 @@ def test_the_mix_p16() -> None:
     assert root_after(moves, network, 0.0, 1.0).value[0] == pytest.approx([0.3, -0.3], abs=1e-6)
     assert root_after(moves, network, 0.5, 1.0).value[0] == pytest.approx([0.65, -0.65], abs=1e-6)
     assert root_after(moves, network, 1.0, 1.0).value[0] == pytest.approx([1.0, -1.0], abs=1e-6)
+
+
+class OneLine:
+    """Positions of player 0 that follow one another by a single action; node i is worth values[i - 1]."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+
+    def _row(self, i: int) -> Evaluation:
+        action, nothing = np.zeros((1, 1), np.int32), np.zeros((1, self.values.shape[1]), np.float32)
+        one, logit = np.ones(1, np.float32), np.zeros((1, 1), np.float32)
+        return Evaluation(
+            nothing, one, action, np.ones(1, np.int32), logit, self.values[i : i + 1], action[0]
+        )
+
+    def root(self) -> Evaluation:
+        return self._row(0)
+
+    def step(self, parent: Ints, action: Ints, node: Ints) -> Evaluation:
+        return self._row(int(node[0]) - 1)
+
+
+def test_an_edge_of_both_kinds_of_value_p17() -> None:
+    """Nv 4 and Wv 2, Nr 10 and Wr -2: Q = .5 x 2 / 4 + .5 x -2 / 10 = .15.
+
+    Here a leaf gets both at once, so one count serves: ten leaves whose values are .5 and whose rollouts
+    end in four wins and six losses.
+    """
+    # x o x    x o x   two cells are left and o moves: on the left either of them lets x win, on the right
+    # o x o    o o .   either of them wins
+    # . x .    x . x
+    won, lost = [0, 1, 2, 3, 4, 5, 7], [0, 1, 2, 3, 6, 4, 8]
+    starts = []
+    for moves in [won] * 4 + [lost] * 6:
+        starts.append(GAME.position())
+        for move in moves:
+            starts[-1].play(move)
+    network = FixedNetwork([0.1, 0.6, 0.3], {})  # to o, who moves; x reads .5
+    rules = RulesModel(GAME, network, num_trees=10, num_nodes=2)
+    rules.place(stack(starts))
+    told = {share: RolloutModel(rules, share, 1.0).root().value.copy() for share in (0.0, 0.5, 1.0)}
+    assert told[0.0][:4, 0].sum() == pytest.approx(2, abs=1e-6)
+    assert told[1.0][:, 0].sum() == pytest.approx(-2, abs=1e-6)
+    policy = Puct.named("alphago", num_simulations=10)
+    search = BatchSearch(policy.config(), 1, 1, GAME.num_players)
+    assert run(search, OneLine(told[0.5])).q_values[0, 0] == pytest.approx(0.15, abs=1e-6)
 
 
 def test_values_are_mixed_by_the_share() -> None:

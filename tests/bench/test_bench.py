@@ -25,6 +25,7 @@ FIGURES = {
         "search/simulations_per_cpu_s": {"trees", "simulations", "actions", "policy"},
         "search/simulations_per_s": {"trees", "simulations", "actions", "policy"},
         "search/two_thread_gain": {"trees", "simulations", "actions", "policy"},
+        "search/cost_growth": {"trees", "simulations", "to_simulations", "actions", "policy"},
         "search/overhead_share": {"trees", "simulations", "actions", "policy", "model"},
         "search/bytes_per_simulation": {"simulations", "actions", "legal"},
     },

@@ -72,6 +72,28 @@ def test_the_code_of_the_search_page_runs() -> None:
     assert abs(scope["found"].action - 0.6).mean() < 0.45
 
 
+POLICY_PAGES = {
+    "puct", "gumbel-alphazero", "regularised", "sampled", "stochastic", "proven-wins", "classic", "uct",
+    "mean-variance",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(POLICY_PAGES))
+def test_a_policy_page_says_what_differs_and_what_was_checked(name: str) -> None:
+    text = (ROOT / "docs" / "algorithms" / f"{name}.md").read_text(encoding="utf-8")
+    assert re.search(r"^## Differences from the papers?\n\n1\. ", text, flags=re.MULTILINE)
+    assert "tests/" in text
+    assert "```" in text
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/algorithms/")])
+def test_the_code_of_the_algorithms_pages_runs(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    scope: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
+        exec(compile(block, page, "exec"), scope)
+
+
 def test_the_environment_of_the_page_can_be_acted_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
     found = re.search(r"^```python\n(.*?class Walk.*?)^```", text, flags=re.DOTALL | re.MULTILINE)

@@ -1,4 +1,9 @@
-"""Numbers that were worked out by hand: PUCT and back-up (P), Gumbel (G), halving (H)."""
+"""Numbers that were worked out by hand: PUCT and back-up (P), Gumbel (G), halving (H).
+
+P1 to P5 with either reading of the parent's visits, and P18, are in `test_policies.py`, P16, P17 and P19 in
+`tests/agents/test_rollouts.py`. G24 counts blocks of a network that is not built, and G25 divides a paper's
+budget of simulations by its time: no search computes either.
+"""
 
 import itertools
 import math
@@ -101,7 +106,7 @@ def test_puct_score_p5() -> None:
     assert 0.55 + explore[23] * 0.4 / 4 == pytest.approx(1.162372, abs=1e-6)
 
 
-def test_back_up_p6_p7() -> None:
+def test_back_up_p6_to_p8() -> None:
     # a chain: rewards 1, 0, 2 into s1, s2, s3, leaf value 4, gamma .9
     n = 4
     tables = Tables(
@@ -124,6 +129,7 @@ def test_back_up_p6_p7() -> None:
     search.expand(model.step(*search.select()))
     added = search.forest.sums[0, :, 0] - before
     assert added[:3] == pytest.approx([5.536, 5.04, 5.6], abs=1e-6)
+    assert added[:2] != pytest.approx([8.336, 7.04], abs=1e-3)  # P8: the leaf's reward at every level
     assert search.forest.sums[0, 3, 0] == pytest.approx(4)
     only = run(BatchSearch(config, 1, 1, 1), model).q_values[0, 0]
     # Q is 1 + .9 V(s1), V(s1) the mean of 0, 0 and 5.04

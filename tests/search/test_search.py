@@ -319,9 +319,24 @@ def test_bad_sizes() -> None:
 def test_a_million_simulations_in_one_tree() -> None:
     tables = random_tables(np.random.default_rng(0), 500, 4)
     search = BatchSearch(SearchConfig(policy="puct", num_simulations=1_000_000), 1, 4, 1)
+    allocated = [(array.ctypes.data, array.nbytes) for array in search.forest]
     found = run(search, TableModel(tables, np.zeros(1, np.int32), 1_000_001))
     assert found.visit_counts.sum() == 1_000_000
     assert np.isfinite(found.value).all()
+    assert [(array.ctypes.data, array.nbytes) for array in search.forest] == allocated
+    assert search.forest.heads["num_nodes"][0] <= search.forest.nodes.shape[1]
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, "trpo", "mpo"])
+def test_ties_go_to_the_lowest_action(policy: Any) -> None:
+    """Actions that nothing tells apart are visited and played in their order, in every tree alike."""
+    tables = random_tables(np.random.default_rng(0), 1, 5)
+    tables.prior_logits[:], tables.reward[:], tables.value[:], tables.discount[:] = 0, 0, 0, 0
+    for spent in range(1, 6):
+        config = SearchConfig(policy=policy, num_simulations=spent, rescale="none")
+        found = run(BatchSearch(config, 3, 5, 1), TableModel(tables, np.zeros(3, np.int32), spent + 1))
+        assert found.visit_counts.tolist() == [[1] * spent + [0] * (5 - spent)] * 3
+        assert found.action.tolist() == [0, 0, 0]
 
 
 def test_a_chain_as_deep_as_the_search() -> None:

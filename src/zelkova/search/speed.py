@@ -54,6 +54,27 @@ def tree_speed(
     return {"name": name, "value": batches * trees * simulations / spent, "params": params}
 
 
+GROWTH_SIZES = (16, 82)  # trees, actions
+SHALLOW, DEEP = 50, 400  # simulations
+
+
+def cost_growth(policy: str, seconds: float = 1.0) -> dict[str, Any]:
+    """Measure what a simulation of a long search costs, in those of a short one.
+
+    1 says that trees cost nothing by growing.
+
+    Args:
+        policy: "puct" or "gumbel".
+        seconds: of CPU time for each of the two measures.
+    Returns:
+        A record for `zelkova bench search`.
+    """
+    trees, actions = GROWTH_SIZES
+    short, long = (tree_speed(policy, trees, n, actions, seconds)["value"] for n in (SHALLOW, DEEP))
+    params = {"trees": trees, "simulations": DEEP, "to_simulations": SHALLOW, "actions": actions}
+    return {"name": "search/cost_growth", "value": short / long, "params": {**params, "policy": policy}}
+
+
 def thread_gain(policy: str, size: tuple[int, int, int], seconds: float = 1.0) -> dict[str, Any]:
     """Measure how much faster two threads search two halves of a batch than one thread does one half.
 
@@ -152,7 +173,7 @@ def overhead_share(policy: str, seconds: float = 1.0, width: int = 64) -> dict[s
 
 
 def other_records(seconds: float) -> Iterator[dict[str, Any]]:
-    """Measure what has no peer: steps from Python, two threads, the share of the search, memory.
+    """Measure what has no peer: steps from Python, two threads, growing trees, the search's share, memory.
 
     Args:
         seconds: of each figure.
@@ -160,6 +181,7 @@ def other_records(seconds: float) -> Iterator[dict[str, Any]]:
     for policy in ("puct", "gumbel"):
         yield tree_speed(policy, *FROM_PYTHON, seconds, is_native=False)
         yield thread_gain(policy, (16, 200, 82), seconds)
+        yield cost_growth(policy, seconds)
         yield overhead_share(policy, seconds)
     for legal in (362, 35):
         yield memory_per_simulation(50, 362, legal)
