@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zelkova.search import BatchSearch, SearchConfig, draw_noise, run
+from zelkova.search.mvc import evaluate_by_variance
 from zelkova.search.models.table_model import TableModel, Tables
 
 SIMULATIONS = (1, 2, 4, 8, 16, 32)
@@ -31,8 +32,11 @@ POLICIES: dict[str, dict[str, Any]] = {
     "mpo": {"policy": "mpo"},
     "trpo, not completed": {"policy": "trpo", "completion": "raw"},
     "mpo, not completed": {"policy": "mpo", "completion": "raw"},
+    "puct, mean and variance": {"policy": "puct"},
 }
-DETERMINISTIC = {name for name in POLICIES if name.startswith(("trpo", "mpo"))} | {"puct"}
+BETA = 8.0  # of the reading by mean and variance, for rewards of 0..1
+DETERMINISTIC = {name for name in POLICIES if name.startswith(("trpo", "mpo"))}
+DETERMINISTIC |= {"puct", "puct, mean and variance"}
 """Their gain on a bandit is an expectation, or always the same: below 0 it is worse than the prior."""
 
 
@@ -89,6 +93,9 @@ def improvements(bandits: Bandits, name: str, simulations: int, seed: int) -> An
         noise = draw_noise(config, bandits.count, 64, np.random.default_rng(seed))
     found = run(search, TableModel(tables, np.arange(trees, dtype=np.int32), simulations + 1), noise)
     before = (bandits.prior * bandits.q).sum(axis=1)
+    if "variance" in name:
+        read = evaluate_by_variance(search, BETA, counts_unexpanded=False)
+        return (read.action_weights * bandits.q).sum(axis=1) - before
     if settings["policy"] in ("trpo", "mpo"):
         return (found.action_weights * bandits.q).sum(axis=1) - before
     return bandits.q[np.arange(trees), found.action] - before
