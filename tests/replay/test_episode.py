@@ -3,11 +3,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.replay.games import make_episode
+from tests.replay.games import WIDTH, make_episode
 
 from zelkova.errors import ShapeError
+from zelkova.replay.choices.rows import Choices, pad_rows
 from zelkova.replay.packing import pack_episodes, unpack_episodes
-
 
 CHOICES = len(make_episode(1).legal)
 
@@ -51,10 +51,24 @@ def test_packing_and_unpacking_change_nothing() -> None:
             np.testing.assert_array_equal(getattr(old, field.name), getattr(new, field.name))
 
 
+def test_games_that_older_versions_padded_are_read_alike() -> None:
+    episodes = [make_episode(seed, moves=4 + seed, recorded=0.5) for seed in range(3)]
+    packed = pack_episodes(episodes)
+    ragged = Choices(*(packed.pop(name) for name in Choices._fields))  # type: ignore[arg-type]
+    packed["legal"], packed["policy"] = pad_rows(ragged, WIDTH)
+    for old, new in zip(episodes, unpack_episodes(packed), strict=True):
+        for field in dataclasses.fields(old):
+            np.testing.assert_array_equal(getattr(old, field.name), getattr(new, field.name))
+    with pytest.raises(ShapeError, match=r"two arrays of one \[T, M\]"):
+        unpack_episodes({**packed, "legal": packed["legal"][:, 1:]})
+
+
 def test_packed_games_that_do_not_add_up_are_refused() -> None:
     packed = pack_episodes([make_episode(0), make_episode(1)])
     with pytest.raises(ShapeError, match="24 moves by their lengths"):
         unpack_episodes({**packed, "states": packed["states"][:-1]})
+    with pytest.raises(ShapeError, match="legal actions by their counts"):
+        unpack_episodes({**packed, "policy": packed["policy"][:-1]})
     with pytest.raises(ShapeError, match="have the fields"):
         unpack_episodes({name: array for name, array in packed.items() if name != "legal"})
     with pytest.raises(ShapeError, match="can't be joined"):

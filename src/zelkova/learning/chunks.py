@@ -41,8 +41,8 @@ def read_chunk(path: Path, packing: Packing) -> tuple[list[Any], int]:
         own = json.loads(metadata.get("replay", "{}"))
         if own.get("kind") not in READ:
             raise CheckpointError(
-                f"{path} is no replay chunk that this version reads: its kind is {own.get('kind')!r}; allowed:"
-                f" {', '.join(READ)}; next: go on with the version that wrote it"
+                f"{path} is no replay chunk that this version reads: its kind is {own.get('kind')!r},"
+                f" allowed: {', '.join(READ)}; next: go on with the version that wrote it"
             )
         episodes = packing.unpack({name: tensor.numpy() for name, tensor in tensors.items()})
         return episodes, int(own["first"])

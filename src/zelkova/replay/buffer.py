@@ -165,14 +165,15 @@ class ReplayBuffer:
         return count
 
     def _add_choices(self, episode: Episode, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Put the choices of some of a game's positions into their ring; give each one's start."""
+        """Put the choices of some of a game's positions into their ring; give where each one's start, [n]."""
         self._choices.drop_before(int(self._arrays.start[self._head]) if self._size else None)
         chosen = np.zeros(len(episode), np.bool_)
         chosen[rows] = True
         inside = np.repeat(chosen, episode.count)
         first = self._choices.add(episode.legal[inside], episode.policy[inside])
         count = episode.count[rows].astype(np.int64)
-        return first + np.cumsum(count) - count
+        start: NDArray[np.int64] = first + np.cumsum(count) - count
+        return start
 
     def _make_room(self, needed: int) -> None:
         """Double the arrays, up to the capacity, until `needed` positions fit."""
@@ -183,8 +184,9 @@ class ReplayBuffer:
             rows *= 2
         larger = self._allocate(min(rows, self.config.capacity))
         place = self._places(np.arange(self._size))
-        columns: zip[tuple[NDArray[Any], NDArray[Any]]] = zip(self._arrays, larger, strict=True)
-        for old, new in columns:
+        old_columns: tuple[NDArray[Any], ...] = self._arrays
+        new_columns: tuple[NDArray[Any], ...] = larger
+        for old, new in zip(old_columns, new_columns, strict=True):
             new[: self._size] = old[place]
         self._arrays, self._head = larger, 0
 

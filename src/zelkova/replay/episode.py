@@ -64,16 +64,15 @@ class Episode:
 
     def _check_rows(self, players: int) -> None:
         """Refuse recorded rows that can't be trained on; P is `players`."""
-        rows = self.recorded
-        if not rows.any():
+        if not self.recorded.any():
             return
-        moves = np.repeat(np.arange(len(self)), self.count)
-        total = np.bincount(moves, self.policy, len(self))
+        move_of = np.repeat(np.arange(len(self)), self.count)
+        total = np.bincount(move_of, self.policy, len(self))
         wrong = ~(np.abs(total - 1.0) <= POLICY_SUM_TOLERANCE)  # what is not finite is not near 1 either
-        wrong[moves[(self.policy < 0.0) | (self.legal < 0)]] = True
+        wrong[move_of[(self.policy < 0.0) | (self.legal < 0)]] = True
         wrong |= ~np.isfinite(self.root_values).all(axis=1) | (self.count == 0)
         wrong |= (self.to_play < 0) | (self.to_play >= players)
-        wrong &= rows
+        wrong &= self.recorded
         if wrong.any():
             move = int(np.argmax(wrong))
             legal, policy = self.choices(move)

@@ -57,10 +57,11 @@ def unpack_episodes(packed: Mapping[str, NDArray[np.generic]]) -> list[Episode]:
     Raises:
         ShapeError: a field is missing, or the lengths do not add up.
     """
-    packed = _without_padding(packed)
     known = {*MOVE_FIELDS, *CHOICE_FIELDS, "returns", "seed", "length"}
-    if set(packed) - {"ending"} != known:
+    if (set(packed) | {"count"}) - {"ending"} != known:
         raise ShapeError(f"packed games have the fields {sorted(packed)}; expected {sorted(known)}")
+    if "count" not in packed:
+        packed = _without_padding(packed)
     ends = np.cumsum(packed["length"].astype(np.int64))
     moves = int(ends[-1]) if ends.size else 0
     endings = packed.get("ending")
@@ -93,9 +94,7 @@ def unpack_episodes(packed: Mapping[str, NDArray[np.generic]]) -> list[Episode]:
 
 
 def _without_padding(packed: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """Make ragged choices of those that older versions padded; what has no padding stays as it is."""
-    if "count" in packed or any(name not in packed for name in CHOICE_FIELDS):
-        return packed
+    """Make ragged choices of those that older versions padded."""
     legal, policy = packed["legal"], packed["policy"]
     if legal.ndim != 2 or legal.shape != policy.shape:
         raise ShapeError(f"legal {legal.shape} and policy {policy.shape}; expected two arrays of one [T, M]")

@@ -196,8 +196,9 @@ class Group:
         arrays |= join_openings("opened", self.opened, self.game.words) | self.openings.state()
         if self.past:
             for field in dataclasses.fields(Tick):
-                join = np.concatenate if field.name in CHOICE_FIELDS else np.stack
-                arrays[f"past_{field.name}"] = join([getattr(tick, field.name) for tick in self.past])
+                parts = [getattr(tick, field.name) for tick in self.past]
+                joined = np.concatenate(parts) if field.name in CHOICE_FIELDS else np.stack(parts)
+                arrays[f"past_{field.name}"] = joined
         return arrays, json.dumps({"next_seed": self.next_seed, "rng": self.rng.bit_generator.state})
 
     def set_state(self, arrays: dict[str, NDArray[Any]], text: str) -> None:

@@ -7,11 +7,15 @@ from numpy.typing import NDArray
 
 from zelkova.replay.choices.rows import narrowest, spread
 
-FIRST_ALLOCATION = 4096  # actions allocated at first; a quarter more at a time as they fill
+FIRST_ALLOCATION = 4096  # actions allocated at first
 
 
 class ChoiceRing:
-    """Numbers in the order in which they came; each has a serial number, counted from the first ever."""
+    """Numbers in the order in which they came; each has a serial number, which counts those before it.
+
+    A number's place is its serial number modulo the ring's size, so that nothing is to be noted down anew
+    when a larger ring takes over. Actions are kept in the narrowest type that held all of them so far.
+    """
 
     def __init__(self, most: int) -> None:
         """Hold nothing.
@@ -21,7 +25,7 @@ class ChoiceRing:
         """
         self.most = most
         size = min(FIRST_ALLOCATION, most)
-        self._legal: NDArray[Any] = np.zeros(size, np.uint8)  # as wide as the actions so far need
+        self._legal: NDArray[Any] = np.zeros(size, np.uint8)
         self._policy = np.zeros(size, np.float32)
         self._first = self._end = 0  # serial numbers of the oldest that is held, and of the next to come
 
@@ -39,7 +43,7 @@ class ChoiceRing:
         self._first = self._end if first is None else first
 
     def add(self, legal: NDArray[np.int32], policy: NDArray[np.float32]) -> int:
-        """Take the choices of some positions in.
+        """Take the choices of some positions in, a quarter larger at a time where they do not fit.
 
         Args:
             legal: [L] actions, one position behind the other.
@@ -73,7 +77,7 @@ class ChoiceRing:
         Returns:
             legal [B, M], -1 at the padding, and policy [B, M], 0 there.
         """
-        place = start % max(len(self._legal), 1)
+        place = start % len(self._legal)
         return spread(self._legal, self._policy, place, count.astype(np.int64), width)
 
     def _moved(self, old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:

@@ -29,7 +29,7 @@ def gather_rows(legal: NDArray[Any], policy: NDArray[Any], count: NDArray[Any]) 
         count in its shape, and the rest in order.
     """
     inside = np.arange(legal.shape[1]) < count[..., None]
-    return Choices(count.astype(np.int32), legal[inside].astype(np.int32), policy[inside])
+    return Choices(count.astype(np.int32), legal[inside].astype(np.int32, copy=False), policy[inside])
 
 
 def pad_rows(choices: Choices, width: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -85,11 +85,11 @@ def _spread(legal: Any, policy: Any, start: Any, count: Any, actions: Any, weigh
 
 
 def narrow(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Give whole numbers from 0 on in the narrowest type that holds them, `NARROW`'s."""
+    """Give whole numbers in the narrowest type that holds them, `NARROW`'s."""
     return numbers.astype(narrowest(numbers))
 
 
 def narrowest(numbers: NDArray[Any]) -> Any:
-    """Name the narrowest type, `NARROW`'s, that holds whole numbers from 0 on."""
-    most = int(numbers.max(initial=0))
-    return next(kind for kind in NARROW if most <= np.iinfo(kind).max)
+    """Name the narrowest type, `NARROW`'s, that holds whole numbers."""
+    least, most = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    return next(kind for kind in NARROW if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
