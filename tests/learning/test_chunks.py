@@ -111,7 +111,9 @@ def test_chunks_of_the_version_before_are_read_and_unknown_ones_are_not(tmp_path
         count, legal, policy = (tensors.pop(name).numpy() for name in Choices._fields)
         rows = pad_rows(Choices(count, legal, policy), WIDTH)
         tensors |= {name: torch.from_numpy(row) for name, row in zip(("legal", "policy"), rows, strict=True)}
-        save_weights(store.path(number), tensors, {"replay": metadata["replay"].replace("replay 2", "replay 1")})
+        save_weights(
+            store.path(number), tensors, {"replay": metadata["replay"].replace("replay 2", "replay 1")}
+        )
     again = make_buffer()
     first = totals[12] - CONFIG.window(totals[12])
     ChunkStore(tmp_path, PACKING).fill(again, 12, first, totals[12])

@@ -28,7 +28,7 @@ class ListReplay:
     def add(self, e: Episode) -> None:
         for t in np.flatnonzero(e.recorded):
             legal, policy = np.full(WIDTH, -1), np.zeros(WIDTH)
-            legal[: e.count[t]], policy[: e.count[t]] = e.choices(t)
+            legal[: e.counts[t]], policy[: e.counts[t]] = e.choices(int(t))
             row = (e.states[t], e.to_play[t], legal, policy, e.root_values[t], e.returns)
             self.rows.append((*row, np.float32(t / len(e)), np.zeros(0)))
             self.total += 1
@@ -106,7 +106,7 @@ def test_public_learning_3_memory_stays_flat() -> None:
                 states=rng.integers(0, 2**60, (moves, 40)).astype(np.uint64),
                 to_play=(np.arange(moves) % 2).astype(np.int8),
                 actions=np.zeros(moves, np.int32),
-                count=np.full(moves, 82, np.int32),
+                counts=np.full(moves, 82, np.int32),
                 legal=np.tile(np.arange(82, dtype=np.int32), moves),
                 policy=rng.dirichlet(np.ones(82), moves).astype(np.float32).ravel(),
                 root_values=np.zeros((moves, 2), np.float32),

@@ -27,19 +27,17 @@ def draw(seed: int, counts: list[int], actions: int) -> Choices:
     window=st.integers(1, 12),
     actions=st.sampled_from([[9], [9, 300], [300, 40_000, 9]]),
 )
-def test_the_ring_is_a_list_cut_at_the_front(
-    games: list[list[int]], window: int, actions: list[int]
-) -> None:
+def test_the_ring_is_a_list_cut_at_the_front(games: list[list[int]], window: int, actions: list[int]) -> None:
     """It wraps around, grows while it does, and takes wider actions on the way."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ring, "FIRST_ALLOCATION", 2)
         held, plain = ChoiceRing(6 * window), list[tuple[int, NDArray[np.int32], NDArray[np.float32]]]()
     for seed, counts in enumerate(games):
         came = draw(seed, counts[-window:], actions[seed % len(actions)])
-        plain = plain[max(0, len(plain) + len(came.count) - window) :]
+        plain = plain[max(0, len(plain) + len(came.counts) - window) :]
         held.drop_before(plain[0][0] if plain else None)
         start = held.add(came.legal, came.policy)
-        for begin, count in zip(np.cumsum(came.count) - came.count, came.count, strict=True):
+        for begin, count in zip(np.cumsum(came.counts) - came.counts, came.counts, strict=True):
             own = slice(begin, begin + count)
             plain.append((start + int(begin), came.legal[own], came.policy[own]))
         starts = np.array([row[0] for row in plain], np.int64)
@@ -54,11 +52,12 @@ def test_the_ring_is_a_list_cut_at_the_front(
 def test_padding_comes_and_goes() -> None:
     found = draw(0, [2, 0, 3, 1], 50)
     legal, policy = pad_rows(found, 4)
-    assert (legal.dtype, policy.dtype) == (np.int32, np.float32)
-    assert ((legal >= 0).sum(axis=1) == found.count).all()
+    assert legal.dtype == np.int32
+    assert policy.dtype == np.float32
+    assert ((legal >= 0).sum(axis=1) == found.counts).all()
     assert (policy[legal < 0] == 0.0).all()
-    again = gather_rows(legal.reshape(2, 2, 4), policy.reshape(2, 2, 4), found.count.reshape(2, 2))
-    assert again.count.tolist() == found.count.reshape(2, 2).tolist()
+    again = gather_rows(legal.reshape(2, 2, 4), policy.reshape(2, 2, 4), found.counts.reshape(2, 2))
+    assert again.counts.tolist() == found.counts.reshape(2, 2).tolist()
     np.testing.assert_array_equal(again.legal, found.legal)
     np.testing.assert_array_equal(again.policy, found.policy)
     assert pad_rows(draw(0, [], 9), 4)[0].shape == (0, 4)
@@ -75,7 +74,7 @@ def test_the_narrowest_type_that_holds_them(numbers: list[int], kind: type[np.ge
 
 
 def test_a_wide_game_is_as_large_as_its_positions() -> None:
-    """At most 1,024 legal actions and 90 in a position: 6 bytes for each and no more than a quarter beside."""
+    """At most 1,024 legal actions and 90 in a position: 6 bytes each and at most a quarter beside."""
     buffer, moves = ReplayBuffer(ReplayConfig(capacity=2_000, min_window=2_000), 19, 1_024, 3), 500
     for seed in range(9):
         found = draw(seed, [90] * moves, 2_187)
@@ -86,7 +85,7 @@ def test_a_wide_game_is_as_large_as_its_positions() -> None:
                 states=np.zeros((moves, 19), np.uint64),
                 to_play=np.zeros(moves, np.int8),
                 actions=np.zeros(moves, np.int32),
-                count=found.count,
+                counts=found.counts,
                 legal=found.legal,
                 policy=(policy / policy.sum(axis=1, keepdims=True)).ravel(),
                 root_values=np.zeros((moves, 3), np.float32),

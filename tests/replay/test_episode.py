@@ -18,7 +18,7 @@ CHOICES = len(make_episode(1).legal)
         ("states", np.zeros((12, 3), np.int64), "states is int64"),
         ("to_play", np.zeros(11, np.int8), r"to_play is int8\[11\]; expected int8\[12\]"),
         ("policy", np.zeros(4, np.float32), "policy is"),
-        ("count", np.zeros(12, np.int16), "count is int16"),
+        ("counts", np.zeros(12, np.int16), "counts is int16"),
         ("root_values", np.zeros((12, 3), np.float32), "root_values is"),
         ("recorded", np.ones(12, np.int8), "recorded is int8"),
         ("policy", np.full(CHOICES, 0.1, np.float32), "move 0: .* sums to 1"),
@@ -35,8 +35,8 @@ def test_arrays_that_do_not_fit_are_named(field: str, value: Any, said: str) -> 
 
 def test_a_row_that_is_not_recorded_may_hold_anything() -> None:
     policy = make_episode(1).policy.copy()
-    begin = int(make_episode(1).count[:3].sum())
-    policy[begin : begin + int(make_episode(1).count[3])] = 9.0
+    begin = int(make_episode(1).counts[:3].sum())
+    policy[begin : begin + int(make_episode(1).counts[3])] = 9.0
     recorded = np.arange(12) != 3
     episode = dataclasses.replace(make_episode(1), policy=policy, recorded=recorded)
     assert (len(episode), episode.num_recorded) == (12, 11)

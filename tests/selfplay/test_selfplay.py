@@ -133,7 +133,7 @@ def test_a_state_that_an_older_version_padded_goes_on_bit_for_bit(tic_tac_toe: G
     first.forget()
     expected = play(first, 3)
     for group in ("group0/", "group1/"):
-        count = arrays.pop(f"{group}past_count")
+        count = arrays.pop(f"{group}past_counts")
         ragged = Choices(count.ravel(), arrays[f"{group}past_legal"], arrays[f"{group}past_policy"])
         for name, rows in zip(("legal", "policy"), pad_rows(ragged, 9), strict=True):
             arrays[f"{group}past_{name}"] = rows.reshape(*count.shape, 9)

@@ -56,7 +56,7 @@ def play(game: Game, state: NDArray[np.uint64], moves: list[str]) -> Episode:
         states=np.stack(states),
         to_play=np.array(to_play, np.int8),
         actions=np.array(actions, np.int32),
-        count=np.ones(count, np.int32),
+        counts=np.ones(count, np.int32),
         legal=np.array(actions, np.int32),
         policy=np.ones(count, np.float32),
         root_values=np.full((count, game.num_players), 1 / 3, np.float32),

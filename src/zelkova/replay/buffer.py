@@ -40,7 +40,7 @@ class Columns(NamedTuple):
     states: NDArray[np.uint64]  # [n, words]
     to_play: NDArray[np.int8]  # [n]
     start: NDArray[np.int64]  # [n] serial number of its first legal action in the ring
-    count: NDArray[np.int32]  # [n] legal actions
+    counts: NDArray[np.int32]  # [n] legal actions
     root_values: NDArray[np.float32]  # [n, P]
     returns: NDArray[np.float32]  # [n, P]
     progress: NDArray[np.float32]  # [n]
@@ -117,7 +117,7 @@ class ReplayBuffer:
             states=np.zeros((rows, words), np.uint64),
             to_play=np.zeros(rows, np.int8),
             start=np.zeros(rows, np.int64),
-            count=np.zeros(rows, np.int32),
+            counts=np.zeros(rows, np.int32),
             root_values=np.zeros((rows, players), np.float32),
             returns=np.zeros((rows, players), np.float32),
             progress=np.zeros(rows, np.float32),
@@ -134,7 +134,7 @@ class ReplayBuffer:
         Raises:
             ShapeError: the episode's widths are not the buffer's.
         """
-        widths, most = (episode.states.shape[1], len(episode.returns)), int(episode.count.max(initial=0))
+        widths, most = (episode.states.shape[1], len(episode.returns)), int(episode.counts.max(initial=0))
         if widths != self._widths or most > self.max_actions:
             raise ShapeError(
                 f"episode {episode.seed} has words and players {widths} and up to {most} legal actions; this"
@@ -153,7 +153,7 @@ class ReplayBuffer:
         place = (self._head + self._size + np.arange(rows.size)) % capacity
         self._arrays.states[place] = episode.states[rows]
         self._arrays.to_play[place] = episode.to_play[rows]
-        self._arrays.count[place] = episode.count[rows]
+        self._arrays.counts[place] = episode.counts[rows]
         self._arrays.start[place] = self._add_choices(episode, rows)
         self._arrays.root_values[place] = lambda_values(episode, self.config.td_lambda)[rows]
         self._arrays.returns[place] = episode.returns
@@ -169,9 +169,9 @@ class ReplayBuffer:
         self._choices.drop_before(int(self._arrays.start[self._head]) if self._size else None)
         chosen = np.zeros(len(episode), np.bool_)
         chosen[rows] = True
-        inside = np.repeat(chosen, episode.count)
+        inside = np.repeat(chosen, episode.counts)
         first = self._choices.add(episode.legal[inside], episode.policy[inside])
-        count = episode.count[rows].astype(np.int64)
+        count = episode.counts[rows].astype(np.int64)
         start: NDArray[np.int64] = first + np.cumsum(count) - count
         return start
 
@@ -210,8 +210,9 @@ class ReplayBuffer:
     def _rows(self, ages: NDArray[np.int64]) -> Batch:
         """Copy the positions with these numbers, 0 being the oldest."""
         place = self._places(ages)
-        held = Columns(*(np.take(array, place, axis=0) for array in self._arrays))
-        legal, policy = self._choices.take(held.start, held.count, self.max_actions)
+        taken: list[Any] = [np.take(array, place, axis=0) for array in self._arrays]
+        held = Columns(*taken)
+        legal, policy = self._choices.take(held.start, held.counts, self.max_actions)
         return Batch(
             held.states, held.to_play, legal, policy, held.root_values, held.returns, held.progress,
             held.aftermath,

@@ -23,8 +23,8 @@ class Episode:
     states: NDArray[np.uint64]  # [T, words] records of the positions
     to_play: NDArray[np.int8]  # [T] whose move, 0..P-1
     actions: NDArray[np.int32]  # [T] the action played
-    count: NDArray[np.int32]  # [T] how many legal actions; 0: none were noted
-    legal: NDArray[np.int32]  # [L] those of all moves, one move behind the other; L is the sum of count
+    counts: NDArray[np.int32]  # [T] how many legal actions; 0: none were noted
+    legal: NDArray[np.int32]  # [L] those of all moves, one move behind the other; L is the sum of counts
     policy: NDArray[np.float32]  # [L] policy target aligned to legal, sums to 1 over each move's
     root_values: NDArray[np.float32]  # [T, P] value after search, absolute seats, in RETURN_RANGE
     returns: NDArray[np.float32]  # [P] the game's outcome, absolute seats
@@ -34,14 +34,14 @@ class Episode:
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
         moves = self.actions.shape[0] if self.actions.ndim == 1 else -1
-        choices = int(self.count.sum())
+        choices = int(self.counts.sum())
         words = self.states.shape[1] if self.states.ndim == 2 else -1
         players = self.returns.shape[0] if self.returns.ndim == 1 else -1
         expected: dict[str, tuple[type[np.generic], tuple[int, ...]]] = {
             "states": (np.uint64, (moves, words)),
             "to_play": (np.int8, (moves,)),
             "actions": (np.int32, (moves,)),
-            "count": (np.int32, (moves,)),
+            "counts": (np.int32, (moves,)),
             "legal": (np.int32, (choices,)),
             "policy": (np.float32, (choices,)),
             "root_values": (np.float32, (moves, players)),
@@ -55,22 +55,22 @@ class Episode:
             if array.dtype != dtype or array.shape != shape:
                 raise ShapeError(
                     f"episode {self.seed}: {name} is {array.dtype}{list(array.shape)}; expected"
-                    f" {np.dtype(dtype)}{list(shape)} (T from actions, words from states, L from count,"
+                    f" {np.dtype(dtype)}{list(shape)} (T from actions, words from states, L from counts,"
                     " P from returns)"
                 )
-        if (self.count < 0).any():
-            raise ShapeError(f"episode {self.seed}: count has negative numbers; allowed: 0 or more")
+        if (self.counts < 0).any():
+            raise ShapeError(f"episode {self.seed}: counts has negative numbers; allowed: 0 or more")
         self._check_rows(players)
 
     def _check_rows(self, players: int) -> None:
         """Refuse recorded rows that can't be trained on; P is `players`."""
         if not self.recorded.any():
             return
-        move_of = np.repeat(np.arange(len(self)), self.count)
+        move_of = np.repeat(np.arange(len(self)), self.counts)
         total = np.bincount(move_of, self.policy, len(self))
         wrong = ~(np.abs(total - 1.0) <= POLICY_SUM_TOLERANCE)  # what is not finite is not near 1 either
         wrong[move_of[(self.policy < 0.0) | (self.legal < 0)]] = True
-        wrong |= ~np.isfinite(self.root_values).all(axis=1) | (self.count == 0)
+        wrong |= ~np.isfinite(self.root_values).all(axis=1) | (self.counts == 0)
         wrong |= (self.to_play < 0) | (self.to_play >= players)
         wrong &= self.recorded
         if wrong.any():
@@ -85,8 +85,8 @@ class Episode:
 
     def choices(self, move: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Give the legal actions before a move, and the policy over them, without a copy."""
-        begin = int(self.count[:move].sum())
-        own = slice(begin, begin + int(self.count[move]))
+        begin = int(self.counts[:move].sum())
+        own = slice(begin, begin + int(self.counts[move]))
         return self.legal[own], self.policy[own]
 
     @property

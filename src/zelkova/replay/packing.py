@@ -14,7 +14,7 @@ from zelkova.replay.choices.rows import CHOICE_FIELDS, gather_rows, narrow
 from zelkova.replay.episode import Episode
 from zelkova.replay.trajectory import Trajectory
 
-MOVE_FIELDS = ("states", "to_play", "actions", "count", "root_values", "recorded")
+MOVE_FIELDS = ("states", "to_play", "actions", "counts", "root_values", "recorded")
 BY_DECISION = ("actions", "rewards", "legal", "policy", "candidates")
 BY_OBSERVATION = ("observations", "root_values", "to_play")
 
@@ -25,7 +25,7 @@ def pack_episodes(episodes: Sequence[Episode]) -> dict[str, NDArray[np.generic]]
     Args:
         episodes: one game or more, all of one width.
     Returns:
-        the fields of Episode with their moves joined, `count` and `legal` in the narrowest type that holds
+        the fields of Episode with their moves joined, `counts` and `legal` in the narrowest type that holds
         them, `returns` [E, P], `seed` int64[E] and `length` int64[E] for E games, and `ending` [E, words]
         where all of them have one.
     Raises:
@@ -38,7 +38,7 @@ def pack_episodes(episodes: Sequence[Episode]) -> dict[str, NDArray[np.generic]]
         name: np.concatenate([getattr(episode, name) for episode in episodes])
         for name in (*MOVE_FIELDS, *CHOICE_FIELDS)
     }
-    packed |= {name: narrow(packed[name]) for name in ("count", "legal")}
+    packed |= {name: narrow(packed[name]) for name in ("counts", "legal")}
     packed["returns"] = np.stack([episode.returns for episode in episodes])
     packed["seed"] = np.array([episode.seed for episode in episodes], np.int64)
     packed["length"] = np.array([len(episode) for episode in episodes], np.int64)
@@ -52,22 +52,22 @@ def unpack_episodes(packed: Mapping[str, NDArray[np.generic]]) -> list[Episode]:
     """Take apart what pack_episodes joined.
 
     Args:
-        packed: its answer; or as older versions wrote it, without `count`, `legal` and `policy` [T, M] with
+        packed: its answer; or as older versions wrote it, without `counts`, `legal` and `policy` [T, M] with
             -1 and 0 at the padding.
     Raises:
         ShapeError: a field is missing, or the lengths do not add up.
     """
     known = {*MOVE_FIELDS, *CHOICE_FIELDS, "returns", "seed", "length"}
-    if (set(packed) | {"count"}) - {"ending"} != known:
+    if (set(packed) | {"counts"}) - {"ending"} != known:
         raise ShapeError(f"packed games have the fields {sorted(packed)}; expected {sorted(known)}")
-    if "count" not in packed:
+    if "counts" not in packed:
         packed = _without_padding(packed)
     ends = np.cumsum(packed["length"].astype(np.int64))
     moves = int(ends[-1]) if ends.size else 0
     endings = packed.get("ending")
     by_game = [packed[name] for name in ("returns", "seed", "length")]
     games = {len(array) for array in (*by_game, *([] if endings is None else [endings]))}
-    count = packed["count"].astype(np.int32)
+    count = packed["counts"].astype(np.int32)
     if len(games) != 1 or any(packed[name].shape[0] != moves for name in MOVE_FIELDS):
         raise ShapeError(
             f"packed games have {moves} moves by their lengths, but arrays of"
@@ -79,7 +79,7 @@ def unpack_episodes(packed: Mapping[str, NDArray[np.generic]]) -> list[Episode]:
             f"packed games have {choices[-1]} legal actions by their counts, but arrays of"
             f" {[len(packed[name]) for name in CHOICE_FIELDS]}"
         )
-    packed = {**packed, "count": count, "legal": packed["legal"].astype(np.int32)}
+    packed = {**packed, "counts": count, "legal": packed["legal"].astype(np.int32)}
     pieces = {name: np.split(packed[name], ends[:-1]) for name in MOVE_FIELDS}
     pieces |= {name: np.split(packed[name], choices[ends[:-1]]) for name in CHOICE_FIELDS}
     return [

@@ -31,8 +31,8 @@ class Tick:
 
     states: NDArray[np.uint64]  # [B, words], before the move
     to_play: NDArray[np.int8]  # [B]
-    count: NDArray[np.int32]  # [B] legal actions of each game
-    legal: NDArray[np.int32]  # [L], one game behind the other; L is the sum of count
+    counts: NDArray[np.int32]  # [B] legal actions of each game
+    legal: NDArray[np.int32]  # [L], one game behind the other; L is the sum of counts
     policy: NDArray[np.float32]  # [L], the policy target
     values: NDArray[np.float32]  # [B, P], root values, absolute players
     actions: NDArray[np.int32]  # [B]
@@ -40,8 +40,8 @@ class Tick:
 
     def own(self, name: str, row: int) -> NDArray[Any]:
         """Give a game's part of `legal` or `policy`."""
-        begin = int(self.count[:row].sum())
-        part: NDArray[Any] = getattr(self, name)[begin : begin + int(self.count[row])]
+        begin = int(self.counts[:row].sum())
+        part: NDArray[Any] = getattr(self, name)[begin : begin + int(self.counts[row])]
         return part
 
 
@@ -169,7 +169,7 @@ class Group:
             seed=int(self.seeds[row]),
             states=states,
             to_play=to_play,
-            count=gather("count", 0),
+            counts=gather("counts", 0),
             legal=np.concatenate([tick.own("legal", row) for tick in ticks]),
             policy=np.concatenate([tick.own("policy", row) for tick in ticks]),
             actions=actions,
@@ -227,13 +227,13 @@ def split_ticks(arrays: dict[str, NDArray[Any]]) -> list[Tick]:
     """Take apart the ticks that `Group.state` joined; older versions padded their legal actions [T, B, M]."""
     names = [field.name for field in dataclasses.fields(Tick)]
     past = {name: arrays[f"past_{name}"] for name in names if f"past_{name}" in arrays}
-    if "count" not in past:
+    if "counts" not in past:
         past |= gather_rows(past["legal"], past["policy"], (past["legal"] >= 0).sum(axis=2))._asdict()
-    ends = np.cumsum(past["count"].sum(axis=1))[:-1]
+    ends = np.cumsum(past["counts"].sum(axis=1))[:-1]
     pieces = {
         name: np.split(array, ends) if name in CHOICE_FIELDS else list(array) for name, array in past.items()
     }
     return [
         Tick(**{name: part[index].copy() for name, part in pieces.items()})
-        for index in range(len(past["count"]))
+        for index in range(len(past["counts"]))
     ]

@@ -6,15 +6,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-CHOICE_FIELDS = ("legal", "policy")  # of episodes and the like: as many numbers a position as `count` says
+CHOICE_FIELDS = ("legal", "policy")  # of episodes and the like: as many numbers a position as `counts` says
 NARROW = (np.uint8, np.int16, np.int32)  # the narrowest first; of each, PyTorch knows the like
 
 
 class Choices(NamedTuple):
     """Legal actions and policies of n positions, one position behind the other."""
 
-    count: NDArray[np.int32]  # [n] legal actions of each position; 0: none are known
-    legal: NDArray[np.int32]  # [L] actions; L is the sum of count
+    counts: NDArray[np.int32]  # [n] legal actions of each position; 0: none are known
+    legal: NDArray[np.int32]  # [L] actions; L is the sum of counts
     policy: NDArray[np.float32]  # [L] aligned to legal
 
 
@@ -26,9 +26,9 @@ def gather_rows(legal: NDArray[Any], policy: NDArray[Any], count: NDArray[Any]) 
         policy: float32[..., M] aligned to legal.
         count: [...] 0..M.
     Returns:
-        count in its shape, and the rest in order.
+        counts in the shape of count, and the rest in order.
     """
-    inside = np.arange(legal.shape[1]) < count[..., None]
+    inside = np.arange(legal.shape[-1]) < count[..., None]
     return Choices(count.astype(np.int32), legal[inside].astype(np.int32, copy=False), policy[inside])
 
 
@@ -41,7 +41,7 @@ def pad_rows(choices: Choices, width: int) -> tuple[NDArray[np.int32], NDArray[n
     Returns:
         legal [n, M], -1 at the padding, and policy [n, M], 0 there.
     """
-    count = choices.count.astype(np.int64)
+    count = choices.counts.astype(np.int64)
     return spread(choices.legal, choices.policy, np.cumsum(count) - count, count, width)
 
 
