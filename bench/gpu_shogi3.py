@@ -20,6 +20,7 @@ from records import Record, finish, rate, record, refuse_without_gpu
 from zelkova.config import RunConfig, load_config
 from zelkova.learning.config import Precision
 from zelkova.learning.losses import OutcomeBatch
+from zelkova.replay.choices.rows import Choices, pad_rows
 from zelkova.wheel.known import KnownWheel
 
 SHARES = {"selfplay": 0.6, "learning": 0.4}  # of the seconds
@@ -59,12 +60,14 @@ def make_batch(wheel: KnownWheel) -> OutcomeBatch:
     """Make a batch of positions in play, with the policies of their searches and made-up results."""
     rng, size = np.random.default_rng(0), wheel.config.learning.batch_size
     ticks = [tick for group in wheel.selfplay.groups for tick in group.past]
+    found = {
+        name: np.concatenate([getattr(tick, name) for tick in ticks])
+        for name in ("states", "values", *Choices._fields)
+    }
+    choices = Choices(*(found[name] for name in Choices._fields))
+    legal, policy = pad_rows(choices, wheel.game.max_legal_actions)
     states, legal, policy, values = (
-        np.resize(rows, (size, rows.shape[1]))
-        for rows in (
-            np.concatenate([getattr(tick, name) for tick in ticks])
-            for name in ("states", "legal", "policy", "values")
-        )
+        np.resize(rows, (size, rows.shape[1])) for rows in (found["states"], legal, policy, found["values"])
     )
     places = rng.permuted(np.tile(np.arange(1, 4), (size, 1)), axis=1)
     rest = [rng.integers(0, 4, (size, 1)), rng.dirichlet(np.ones(3), size), rng.integers(1, 200, (size, 1))]

@@ -17,8 +17,9 @@ from connect_four_optimal import GAME, make_solver
 from zelkova.agents.load import load_agent
 from zelkova.errors import ZelkovaError
 from zelkova.learning.checkpoint import numbered_files
-from zelkova.learning.chunks import ChunkStore
+from zelkova.learning.chunks import ChunkStore, Packing
 from zelkova.replay.episode import Episode
+from zelkova.replay.packing import pack_episodes, unpack_episodes
 
 LAMBDAS = (0.5, 0.7, 0.85, 0.95)
 GROUPS = ((0, 4), (5, 8), (9, 12), (13, 17), (18, 24), (25, 42), (0, 42))
@@ -26,7 +27,7 @@ GROUPS = ((0, 4), (5, 8), (9, 12), (13, 17), (18, 24), (25, 42), (0, 42))
 
 def read_games(run: Path, count: int, rng: np.random.Generator) -> list[Episode]:
     """Draw games from the newest two chunks of a run's replay."""
-    store = ChunkStore(run / "replay")
+    store = ChunkStore(run / "replay", Packing(pack_episodes, unpack_episodes))
     found = [episode for number in numbered_files(store.folder)[-2:] for episode in store.load(number)[0]]
     rng.shuffle(found)  # type: ignore[arg-type]
     return [episode for episode in found if episode.recorded.any()][:count]

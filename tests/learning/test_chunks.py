@@ -10,8 +10,9 @@ from tests.replay.games import WIDTH, WORDS, make_episode
 
 from zelkova.errors import CheckpointError
 from zelkova.learning.chunks import ChunkStore, Packing
-from zelkova.networks.weights import save_weights
+from zelkova.networks.weights import load_weights, save_weights
 from zelkova.replay.buffer import ReplayBuffer
+from zelkova.replay.choices.rows import Choices, pad_rows
 from zelkova.replay.config import ReplayConfig
 from zelkova.replay.episode import Episode
 from zelkova.replay.packing import pack_episodes, unpack_episodes
@@ -100,6 +101,26 @@ def test_damage_within_the_window_names_the_chunk(tmp_path: Path, kind: str) -> 
         ChunkStore(tmp_path, PACKING).fill(
             make_buffer(), 12, totals[12] - CONFIG.window(totals[12]), totals[12]
         )
+
+
+def test_chunks_of_the_version_before_are_read_and_unknown_ones_are_not(tmp_path: Path) -> None:
+    """Their policies were padded; a window may begin with such files and end with newer ones."""
+    straight, store, totals = play(tmp_path, 12)
+    for number in (9, 10, 11):
+        tensors, metadata = load_weights(store.path(number))
+        count, legal, policy = (tensors.pop(name).numpy() for name in Choices._fields)
+        rows = pad_rows(Choices(count, legal, policy), WIDTH)
+        tensors |= {name: torch.from_numpy(row) for name, row in zip(("legal", "policy"), rows, strict=True)}
+        save_weights(
+            store.path(number), tensors, {"replay": metadata["replay"].replace("replay 2", "replay 1")}
+        )
+    again = make_buffer()
+    first = totals[12] - CONFIG.window(totals[12])
+    ChunkStore(tmp_path, PACKING).fill(again, 12, first, totals[12])
+    assert_same(again, straight)
+    save_weights(store.path(11), tensors, {"replay": '{"kind": "zelkova replay 9", "first": 0}'})
+    with pytest.raises(CheckpointError, match="'zelkova replay 9', allowed: .* next: go on with the version"):
+        store.load(11)
 
 
 def test_a_missing_chunk_is_said(tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ class ListReplay:
 
     def add(self, e: Episode) -> None:
         for t in np.flatnonzero(e.recorded):
-            row = (e.states[t], e.to_play[t], e.legal[t], e.policy[t], e.root_values[t], e.returns)
+            legal, policy = np.full(WIDTH, -1), np.zeros(WIDTH)
+            legal[: e.counts[t]], policy[: e.counts[t]] = e.choices(int(t))
+            row = (e.states[t], e.to_play[t], legal, policy, e.root_values[t], e.returns)
             self.rows.append((*row, np.float32(t / len(e)), np.zeros(0)))
             self.total += 1
         self.rows = self.rows[len(self.rows) - min(len(self.rows), self.config.window(self.total)) :]
@@ -104,8 +106,9 @@ def test_public_learning_3_memory_stays_flat() -> None:
                 states=rng.integers(0, 2**60, (moves, 40)).astype(np.uint64),
                 to_play=(np.arange(moves) % 2).astype(np.int8),
                 actions=np.zeros(moves, np.int32),
-                legal=np.tile(np.arange(82, dtype=np.int32), (moves, 1)),
-                policy=rng.dirichlet(np.ones(82), moves).astype(np.float32),
+                counts=np.full(moves, 82, np.int32),
+                legal=np.tile(np.arange(82, dtype=np.int32), moves),
+                policy=rng.dirichlet(np.ones(82), moves).astype(np.float32).ravel(),
                 root_values=np.zeros((moves, 2), np.float32),
                 returns=np.array([1, -1], np.float32),
                 recorded=np.ones(moves, np.bool_),
@@ -126,8 +129,11 @@ def test_other_widths_and_an_empty_buffer_are_refused() -> None:
     buffer = make_buffer(ReplayConfig())
     with pytest.raises(ShapeError, match="empty replay buffer"):
         buffer.sample(4, np.random.default_rng(0))
-    with pytest.raises(ShapeError, match=r"episode 1 has .* \(3, 5, 3\)"):
+    with pytest.raises(ShapeError, match=r"episode 1 has .* \(3, 3\)"):
         buffer.add(make_episode(1, players=3))
+    narrow = ReplayBuffer(ReplayConfig(), WORDS, 4, 2)
+    with pytest.raises(ShapeError, match="up to 5 legal actions; .* up to 4"):
+        narrow.add(make_episode(1))
 
 
 def test_settings_out_of_range_are_named() -> None:

@@ -14,6 +14,7 @@ from zelkova.agents.rules_model import RulesModel
 from zelkova.errors import CheckpointError, ConfigError, GameError
 from zelkova.games import Game
 from zelkova.games.game import Position
+from zelkova.replay.choices.rows import Choices, pad_rows
 from zelkova.replay.episode import Episode
 from zelkova.search.config import SearchConfig
 from zelkova.search.model import SearchResult
@@ -81,12 +82,9 @@ def test_episodes_are_legal_games(name: str) -> None:
         for move, action in enumerate(episode.actions.tolist()):
             assert position.state.tolist() == episode.states[move : move + 1].tolist()
             assert position.to_play == episode.to_play[move]
-            legal = position.legal_actions().tolist()
-            row = episode.legal[move]
-            assert row[row >= 0].tolist() == legal
-            assert (row[len(legal) :] == -1).all()
-            assert episode.policy[move, len(legal) :].tolist() == [0.0] * (len(row) - len(legal))
-            assert episode.policy[move].sum() == pytest.approx(1.0, abs=1e-5)
+            legal, policy = episode.choices(move)
+            assert legal.tolist() == position.legal_actions().tolist()
+            assert policy.sum() == pytest.approx(1.0, abs=1e-5)
             position.play(action)  # refuses what is not legal
             assert position.is_terminal == (move == len(episode) - 1)
         assert position.returns.tolist() == episode.returns.tolist()
@@ -125,6 +123,23 @@ def test_a_saved_state_goes_on_bit_for_bit(tic_tac_toe: Game, rounds: int) -> No
         other.play_round()
     other.forget()
     other.set_state(kept, texts)
+    assert same(expected, play(other, 3))
+
+
+def test_a_state_that_an_older_version_padded_goes_on_bit_for_bit(tic_tac_toe: Game) -> None:
+    first = start(tic_tac_toe)
+    first.play_round()
+    now, texts = first.state()
+    arrays = {name: array.copy() for name, array in now.items()}
+    first.forget()
+    expected = play(first, 3)
+    for group in ("group0/", "group1/"):
+        count = arrays.pop(f"{group}past_counts")
+        ragged = Choices(count.ravel(), arrays[f"{group}past_legal"], arrays[f"{group}past_policy"])
+        for name, rows in zip(("legal", "policy"), pad_rows(ragged, 9), strict=True):
+            arrays[f"{group}past_{name}"] = rows.reshape(*count.shape, 9)
+    other = start(tic_tac_toe)
+    other.set_state(arrays, texts)
     assert same(expected, play(other, 3))
 
 

@@ -50,16 +50,15 @@ def play(game: Game, state: NDArray[np.uint64], moves: list[str]) -> Episode:
         actions.append(action)
         position.play(action)
     assert position.is_terminal
-    count, width = len(moves), game.max_legal_actions
-    legal = np.full((count, width), -1, np.int32)
-    legal[:, 0] = actions
+    count = len(moves)
     return Episode(
         seed=0,
         states=np.stack(states),
         to_play=np.array(to_play, np.int8),
         actions=np.array(actions, np.int32),
-        legal=legal,
-        policy=(np.arange(width) == 0) * np.ones((count, 1), np.float32),
+        counts=np.ones(count, np.int32),
+        legal=np.array(actions, np.int32),
+        policy=np.ones(count, np.float32),
         root_values=np.full((count, game.num_players), 1 / 3, np.float32),
         returns=position.returns,
         recorded=np.ones(count, np.bool_),

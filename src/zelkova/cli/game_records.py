@@ -105,7 +105,7 @@ def _read_chunk(game: "Game", file: Path, run: Path | None) -> "list[PlayedGame]
         raise CheckpointError(f"{file} holds no games of known rules: {error}; next: another file") from error
     found = []
     for episode in episodes:
-        searched = episode.policy.sum(axis=1) > 0.5  # no search stands behind the others
+        searched = episode.counts > 0  # no search stands behind the others
         values = np.where(searched[:, None], episode.root_values, np.float32("nan"))
         arrays = (episode.states, episode.actions, episode.returns)
         origin = f"{file}, game {episode.seed}"

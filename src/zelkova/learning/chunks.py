@@ -16,7 +16,8 @@ from zelkova.errors import CheckpointError, ShapeError
 from zelkova.learning.checkpoint import make_folder, numbered_files
 from zelkova.networks.weights import load_weights, save_weights
 
-KIND = "zelkova replay 1"  # changes when older files can't be read any more
+KIND = "zelkova replay 2"  # of the files that are written; changes when older versions can't read them
+READ = ("zelkova replay 1", KIND)  # kinds that can be read; the first has padded policies
 
 
 class Packing(NamedTuple):
@@ -38,8 +39,11 @@ def read_chunk(path: Path, packing: Packing) -> tuple[list[Any], int]:
     tensors, metadata = load_weights(path)
     try:
         own = json.loads(metadata.get("replay", "{}"))
-        if own.get("kind") != KIND:
-            raise CheckpointError(f"{path} is no replay chunk of this version; expected {KIND!r}")
+        if own.get("kind") not in READ:
+            raise CheckpointError(
+                f"{path} is no replay chunk that this version reads: its kind is {own.get('kind')!r},"
+                f" allowed: {', '.join(READ)}; next: go on with the version that wrote it"
+            )
         episodes = packing.unpack({name: tensor.numpy() for name, tensor in tensors.items()})
         return episodes, int(own["first"])
     except CheckpointError:

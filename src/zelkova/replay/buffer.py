@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import ShapeError
+from zelkova.replay.choices.ring import ChoiceRing
 from zelkova.replay.config import ReplayConfig
 from zelkova.replay.episode import Episode
 
@@ -31,6 +32,19 @@ class Batch(NamedTuple):
     returns: NDArray[np.float32]  # [B, P] absolute seats
     progress: NDArray[np.float32]  # [B] share of its game that came before, 0 up to below 1
     aftermath: NDArray[np.float32]  # [B, 2P + 2] absolute seats, see `targets.Aftermath`; [B, 0]: not kept
+
+
+class Columns(NamedTuple):
+    """What is held of each position in a row of one width; its choices lie in a ring of their own."""
+
+    states: NDArray[np.uint64]  # [n, words]
+    to_play: NDArray[np.int8]  # [n]
+    start: NDArray[np.int64]  # [n] serial number of its first legal action in the ring
+    counts: NDArray[np.int32]  # [n] legal actions
+    root_values: NDArray[np.float32]  # [n, P]
+    returns: NDArray[np.float32]  # [n, P]
+    progress: NDArray[np.float32]  # [n]
+    aftermath: NDArray[np.float32]  # [n, 2P + 2] or [n, 0]
 
 
 def lambda_values(episode: Episode, td_lambda: float) -> NDArray[np.float32]:
@@ -70,14 +84,16 @@ class ReplayBuffer:
         Args:
             config: capacity and window.
             words: width of a state's row in uint64 words.
-            max_actions: M, width of `legal` and `policy`.
+            max_actions: M, most legal actions of a position and width of a batch's `legal` and `policy`.
             num_players: P.
             foresee: gives what auxiliary heads learn, as a game comes in; None: there are none.
         """
         self.config, self._foresee = config, foresee
         self.total_added = 0  # positions that ever came in, those that left included
-        self._widths = (words, max_actions, num_players)
+        self.max_actions = max_actions
+        self._widths = (words, num_players)
         self._arrays = self._allocate(min(FIRST_ALLOCATION, config.capacity))
+        self._choices = ChoiceRing(config.capacity * max_actions)
         self._head = 0  # where in the ring the oldest position lies
         self._size = 0
 
@@ -93,15 +109,15 @@ class ReplayBuffer:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(array.nbytes for array in self._arrays)
+        return sum(array.nbytes for array in self._arrays) + self._choices.nbytes
 
-    def _allocate(self, rows: int) -> Batch:
-        words, width, players = self._widths
-        return Batch(
+    def _allocate(self, rows: int) -> Columns:
+        words, players = self._widths
+        return Columns(
             states=np.zeros((rows, words), np.uint64),
             to_play=np.zeros(rows, np.int8),
-            legal=np.full((rows, width), -1, np.int32),
-            policy=np.zeros((rows, width), np.float32),
+            start=np.zeros(rows, np.int64),
+            counts=np.zeros(rows, np.int32),
             root_values=np.zeros((rows, players), np.float32),
             returns=np.zeros((rows, players), np.float32),
             progress=np.zeros(rows, np.float32),
@@ -118,11 +134,11 @@ class ReplayBuffer:
         Raises:
             ShapeError: the episode's widths are not the buffer's.
         """
-        widths = (episode.states.shape[1], episode.legal.shape[1], episode.returns.shape[0])
-        if widths != self._widths:
+        widths, most = (episode.states.shape[1], len(episode.returns)), int(episode.counts.max(initial=0))
+        if widths != self._widths or most > self.max_actions:
             raise ShapeError(
-                f"episode {episode.seed} has words, legal actions and players {widths}; this buffer holds"
-                f" {self._widths}"
+                f"episode {episode.seed} has words and players {widths} and up to {most} legal actions; this"
+                f" buffer holds {self._widths} and up to {self.max_actions}"
             )
         rows = np.flatnonzero(episode.recorded)
         count = rows.size
@@ -137,8 +153,8 @@ class ReplayBuffer:
         place = (self._head + self._size + np.arange(rows.size)) % capacity
         self._arrays.states[place] = episode.states[rows]
         self._arrays.to_play[place] = episode.to_play[rows]
-        self._arrays.legal[place] = episode.legal[rows]
-        self._arrays.policy[place] = episode.policy[rows]
+        self._arrays.counts[place] = episode.counts[rows]
+        self._arrays.start[place] = self._add_choices(episode, rows)
         self._arrays.root_values[place] = lambda_values(episode, self.config.td_lambda)[rows]
         self._arrays.returns[place] = episode.returns
         self._arrays.progress[place] = rows / max(len(episode), 1)
@@ -148,6 +164,17 @@ class ReplayBuffer:
         self.total_added += count
         return count
 
+    def _add_choices(self, episode: Episode, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Put the choices of some of a game's positions into their ring; give where each one's start, [n]."""
+        self._choices.drop_before(int(self._arrays.start[self._head]) if self._size else None)
+        chosen = np.zeros(len(episode), np.bool_)
+        chosen[rows] = True
+        inside = np.repeat(chosen, episode.counts)
+        first = self._choices.add(episode.legal[inside], episode.policy[inside])
+        count = episode.counts[rows].astype(np.int64)
+        start: NDArray[np.int64] = first + np.cumsum(count) - count
+        return start
+
     def _make_room(self, needed: int) -> None:
         """Double the arrays, up to the capacity, until `needed` positions fit."""
         rows = self._arrays.to_play.shape[0]
@@ -156,10 +183,11 @@ class ReplayBuffer:
         while rows < needed:
             rows *= 2
         larger = self._allocate(min(rows, self.config.capacity))
-        old_columns: tuple[NDArray[Any], ...] = self.window_rows()
+        place = self._places(np.arange(self._size))
+        old_columns: tuple[NDArray[Any], ...] = self._arrays
         new_columns: tuple[NDArray[Any], ...] = larger
         for old, new in zip(old_columns, new_columns, strict=True):
-            new[: self._size] = old
+            new[: self._size] = old[place]
         self._arrays, self._head = larger, 0
 
     def window_rows(self) -> Batch:
@@ -181,8 +209,19 @@ class ReplayBuffer:
 
     def _rows(self, ages: NDArray[np.int64]) -> Batch:
         """Copy the positions with these numbers, 0 being the oldest."""
-        place = (self._head + ages) % self._arrays.to_play.shape[0]
-        return Batch(*(np.take(array, place, axis=0) for array in self._arrays))
+        place = self._places(ages)
+        taken: list[Any] = [np.take(array, place, axis=0) for array in self._arrays]
+        held = Columns(*taken)
+        legal, policy = self._choices.take(held.start, held.counts, self.max_actions)
+        return Batch(
+            held.states, held.to_play, legal, policy, held.root_values, held.returns, held.progress,
+            held.aftermath,
+        )  # fmt: skip
+
+    def _places(self, ages: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give where in the ring the positions with these numbers lie, 0 being the oldest."""
+        places: NDArray[np.int64] = (self._head + ages) % self._arrays.to_play.shape[0]
+        return places
 
     def start_at(self, total: int) -> None:
         """Empty the buffer and say how many positions came before the next one, on resuming.
@@ -191,4 +230,5 @@ class ReplayBuffer:
             total: number of the next position to come.
         """
         self._head = self._size = 0
+        self._choices.clear()
         self.total_added = total

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import ShapeError
+from zelkova.replay.choices.rows import CHOICE_FIELDS, gather_rows, narrow
 from zelkova.replay.episode import Episode
 from zelkova.replay.trajectory import Trajectory
 
-MOVE_FIELDS = ("states", "to_play", "actions", "legal", "policy", "root_values", "recorded")
+MOVE_FIELDS = ("states", "to_play", "actions", "counts", "root_values", "recorded")
 BY_DECISION = ("actions", "rewards", "legal", "policy", "candidates")
 BY_OBSERVATION = ("observations", "root_values", "to_play")
 
@@ -24,19 +25,20 @@ def pack_episodes(episodes: Sequence[Episode]) -> dict[str, NDArray[np.generic]]
     Args:
         episodes: one game or more, all of one width.
     Returns:
-        the fields of Episode with their moves joined, `returns` [E, P], `seed` int64[E] and `length`
-        int64[E] for E games, and `ending` [E, words] where all of them have one.
+        the fields of Episode with their moves joined, `counts` and `legal` in the narrowest type that holds
+        them, `returns` [E, P], `seed` int64[E] and `length` int64[E] for E games, and `ending` [E, words]
+        where all of them have one.
     Raises:
         ShapeError: no game, or games of different widths.
     """
-    widths = {(e.states.shape[1], e.legal.shape[1], e.returns.shape[0]) for e in episodes}
+    widths = {(e.states.shape[1], e.returns.shape[0]) for e in episodes}
     if len(widths) != 1:
-        raise ShapeError(
-            f"games of widths (words, legal actions, players) {sorted(widths)} can't be joined; allowed: one"
-        )
+        raise ShapeError(f"games of widths (words, players) {sorted(widths)} can't be joined; allowed: one")
     packed: dict[str, NDArray[np.generic]] = {
-        name: np.concatenate([getattr(episode, name) for episode in episodes]) for name in MOVE_FIELDS
+        name: np.concatenate([getattr(episode, name) for episode in episodes])
+        for name in (*MOVE_FIELDS, *CHOICE_FIELDS)
     }
+    packed |= {name: narrow(packed[name]) for name in ("counts", "legal")}
     packed["returns"] = np.stack([episode.returns for episode in episodes])
     packed["seed"] = np.array([episode.seed for episode in episodes], np.int64)
     packed["length"] = np.array([len(episode) for episode in episodes], np.int64)
@@ -50,33 +52,53 @@ def unpack_episodes(packed: Mapping[str, NDArray[np.generic]]) -> list[Episode]:
     """Take apart what pack_episodes joined.
 
     Args:
-        packed: its answer.
+        packed: its answer; or as older versions wrote it, without `counts`, `legal` and `policy` [T, M] with
+            -1 and 0 at the padding.
     Raises:
         ShapeError: a field is missing, or the lengths do not add up.
     """
-    known = {*MOVE_FIELDS, "returns", "seed", "length"}
-    if set(packed) - {"ending"} != known:
+    known = {*MOVE_FIELDS, *CHOICE_FIELDS, "returns", "seed", "length"}
+    if (set(packed) | {"counts"}) - {"ending"} != known:
         raise ShapeError(f"packed games have the fields {sorted(packed)}; expected {sorted(known)}")
+    if "counts" not in packed:
+        packed = _without_padding(packed)
     ends = np.cumsum(packed["length"].astype(np.int64))
     moves = int(ends[-1]) if ends.size else 0
     endings = packed.get("ending")
     by_game = [packed[name] for name in ("returns", "seed", "length")]
     games = {len(array) for array in (*by_game, *([] if endings is None else [endings]))}
+    count = packed["counts"].astype(np.int32)
     if len(games) != 1 or any(packed[name].shape[0] != moves for name in MOVE_FIELDS):
         raise ShapeError(
             f"packed games have {moves} moves by their lengths, but arrays of"
             f" {[packed[name].shape[0] for name in MOVE_FIELDS]} moves and {sorted(games)} games"
         )
+    choices = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
+    if any(len(packed[name]) != choices[-1] for name in CHOICE_FIELDS):
+        raise ShapeError(
+            f"packed games have {choices[-1]} legal actions by their counts, but arrays of"
+            f" {[len(packed[name]) for name in CHOICE_FIELDS]}"
+        )
+    packed = {**packed, "counts": count, "legal": packed["legal"].astype(np.int32)}
     pieces = {name: np.split(packed[name], ends[:-1]) for name in MOVE_FIELDS}
+    pieces |= {name: np.split(packed[name], choices[ends[:-1]]) for name in CHOICE_FIELDS}
     return [
         Episode(
             seed=int(packed["seed"][game]),
             returns=packed["returns"][game],
             ending=None if endings is None else endings[game],
-            **{name: pieces[name][game] for name in MOVE_FIELDS},
+            **{name: piece[game] for name, piece in pieces.items()},
         )
         for game in range(ends.size)
     ]
+
+
+def _without_padding(packed: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    """Make ragged choices of those that older versions padded."""
+    legal, policy = packed["legal"], packed["policy"]
+    if legal.ndim != 2 or legal.shape != policy.shape:
+        raise ShapeError(f"legal {legal.shape} and policy {policy.shape}; expected two arrays of one [T, M]")
+    return {**packed, **gather_rows(legal, policy, (legal >= 0).sum(axis=1))._asdict()}
 
 
 def pack_trajectories(trajectories: Sequence[Trajectory]) -> dict[str, NDArray[Any]]:

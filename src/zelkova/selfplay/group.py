@@ -15,6 +15,7 @@ from zelkova.agents import kernels
 from zelkova.agents.agent import SearchResult, draw_actions
 from zelkova.errors import CheckpointError, GameError
 from zelkova.games import Game
+from zelkova.replay.choices.rows import CHOICE_FIELDS, gather_rows
 from zelkova.replay.episode import Episode
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.openings import Opening, Openings, join_openings, split_openings
@@ -30,11 +31,18 @@ class Tick:
 
     states: NDArray[np.uint64]  # [B, words], before the move
     to_play: NDArray[np.int8]  # [B]
-    legal: NDArray[np.int32]  # [B, M], padded with -1
-    policy: NDArray[np.float32]  # [B, M], the policy target
+    counts: NDArray[np.int32]  # [B] legal actions of each game
+    legal: NDArray[np.int32]  # [L], one game behind the other; L is the sum of counts
+    policy: NDArray[np.float32]  # [L], the policy target
     values: NDArray[np.float32]  # [B, P], root values, absolute players
     actions: NDArray[np.int32]  # [B]
     recorded: NDArray[np.bool_]  # [B] searched fully, and by the newest network
+
+    def own(self, name: str, row: int) -> NDArray[Any]:
+        """Give a game's part of `legal` or `policy`."""
+        begin = int(self.counts[:row].sum())
+        part: NDArray[Any] = getattr(self, name)[begin : begin + int(self.counts[row])]
+        return part
 
 
 class Group:
@@ -112,16 +120,13 @@ class Group:
 
     def _move(self, result: SearchResult, recorded: NDArray[np.bool_], ended: list[Episode]) -> None:
         """Record one tick, play it, let nature move, and put new games where one ended."""
-        wide = self.game.max_legal_actions  # a search has room for outcomes too
-        legal = np.where(np.arange(wide)[None] < result.count[:, None], result.actions[:, :wide], -1)
         opened = np.array([len(opening.actions) for opening in self.opened])
         actions = self._choose(result, opened + len(self.past) - self.began)
         self.past.append(
             Tick(
                 states=self.states.copy(),
                 to_play=self.game.view_states(self.states)["to_play"].copy(),
-                legal=legal.astype(np.int32),
-                policy=result.action_weights[:, :wide].copy(),
+                **gather_rows(result.actions, result.action_weights, result.count)._asdict(),
                 values=result.improved_value.copy(),
                 actions=actions,
                 recorded=recorded,
@@ -170,8 +175,9 @@ class Group:
             seed=int(self.seeds[row]),
             states=states,
             to_play=to_play,
-            legal=gather("legal", -1),
-            policy=gather("policy", 0.0),
+            counts=gather("counts", 0),
+            legal=np.concatenate([tick.own("legal", row) for tick in ticks]),
+            policy=np.concatenate([tick.own("policy", row) for tick in ticks]),
             actions=actions,
             root_values=gather("values", 0.0),
             returns=returns,
@@ -196,7 +202,9 @@ class Group:
         arrays |= join_openings("opened", self.opened, self.game.words) | self.openings.state()
         if self.past:
             for field in dataclasses.fields(Tick):
-                arrays[f"past_{field.name}"] = np.stack([getattr(tick, field.name) for tick in self.past])
+                parts = [getattr(tick, field.name) for tick in self.past]
+                joined = np.concatenate(parts) if field.name in CHOICE_FIELDS else np.stack(parts)
+                arrays[f"past_{field.name}"] = joined
         return arrays, json.dumps({"next_seed": self.next_seed, "rng": self.rng.bit_generator.state})
 
     def set_state(self, arrays: dict[str, NDArray[Any]], text: str) -> None:
@@ -218,8 +226,20 @@ class Group:
             setattr(self, name, arrays[name].copy())
         self.opened = split_openings("opened", arrays)
         self.openings.set_state(arrays)
-        names = [field.name for field in dataclasses.fields(Tick)]
-        count = len(arrays["past_states"]) if "past_states" in arrays else 0
-        self.past = [
-            Tick(**{name: arrays[f"past_{name}"][index].copy() for name in names}) for index in range(count)
-        ]
+        self.past = split_ticks(arrays) if "past_states" in arrays else []
+
+
+def split_ticks(arrays: dict[str, NDArray[Any]]) -> list[Tick]:
+    """Take apart the ticks that `Group.state` joined; older versions padded their legal actions [T, B, M]."""
+    names = [field.name for field in dataclasses.fields(Tick)]
+    past = {name: arrays[f"past_{name}"] for name in names if f"past_{name}" in arrays}
+    if "counts" not in past:
+        past |= gather_rows(past["legal"], past["policy"], (past["legal"] >= 0).sum(axis=2))._asdict()
+    ends = np.cumsum(past["counts"].sum(axis=1))[:-1]
+    pieces = {
+        name: np.split(array, ends) if name in CHOICE_FIELDS else list(array) for name, array in past.items()
+    }
+    return [
+        Tick(**{name: part[index].copy() for name, part in pieces.items()})
+        for index in range(len(past["counts"]))
+    ]

@@ -10,11 +10,11 @@ from zelkova.replay.episode import Episode
 
 MOST_JUDGED = 512  # positions a round
 EARLY = 1 / 3  # share of a game that is its early part
-MOVE_COLUMNS = ("states", "to_play", "legal", "policy", "root_values")
+MOVE_COLUMNS = ("states", "to_play", "root_values")
 
 
 def draw_unseen(episodes: Sequence[Episode], rng: np.random.Generator) -> Batch | None:
-    """Draw positions of games that have not entered the replay; None where there is none.
+    """Draw positions of games that have not entered the replay, without policies; None where there is none.
 
     Args:
         episodes: the games.
@@ -26,6 +26,8 @@ def draw_unseen(episodes: Sequence[Episode], rng: np.random.Generator) -> Batch 
     chosen = [rows[at] for at in rng.permutation(len(rows))[:MOST_JUDGED]]
     return Batch(
         **{name: np.stack([getattr(game, name)[move] for game, move in chosen]) for name in MOVE_COLUMNS},
+        legal=np.zeros((len(chosen), 0), np.int32),
+        policy=np.zeros((len(chosen), 0), np.float32),
         returns=np.stack([game.returns for game, _ in chosen]),
         progress=np.array([move / len(game) for game, move in chosen], np.float32),
         aftermath=np.zeros((len(chosen), 0), np.float32),
