@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zelkova.search import BatchSearch, SearchConfig, draw_noise, run
-from zelkova.search.mvc import evaluate_by_variance
 from zelkova.search.models.table_model import TableModel, Tables
+from zelkova.search.mvc import evaluate_by_variance
 
 SIMULATIONS = (1, 2, 4, 8, 16, 32)
 POLICIES: dict[str, dict[str, Any]] = {

@@ -74,10 +74,10 @@ def test_values_are_what_the_teacher_thinks_until_it_is_through(tmp_path: Path) 
 
 @pytest.mark.parametrize(("share", "least", "most"), [("0", 1.0, 1.0), ("1", 0.0, 0.5)])
 def test_a_teacher_s_random_moves(tmp_path: Path, share: str, least: float, most: float) -> None:
-    """At share 1 the moves are any legal ones (7 or fewer), and yet all are trained on with what was found."""
+    """At share 1 the moves are any legal ones, and yet all are trained on with what was found."""
     run = run_in(
-        tmp_path / "run", f"teacher.random_moves={share}", "selfplay.exploration_moves=0", "search.gumbel_scale=0",
-        "selfplay.restart_share=0", "teacher.positions=5000",
+        tmp_path / "run", f"teacher.random_moves={share}", "selfplay.exploration_moves=0",
+        "search.gumbel_scale=0", "selfplay.restart_share=0", "teacher.positions=5000",
     )  # fmt: skip
     (group, *_) = run.wheel.selfplay.groups  # type: ignore[attr-defined]
     group.play(30)

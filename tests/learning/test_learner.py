@@ -215,7 +215,7 @@ def test_steps_due_keep_the_ratio_whatever_the_pieces() -> None:
 
 @pytest.mark.parametrize("ratio", [0.5, 12.0])
 def test_another_ratio_holds_from_then_on(ratio: float) -> None:
-    """3 samples a position for 6,400 of them, in batches of 64: 300 steps; what comes then is paid by itself."""
+    """3 samples a position for 6,400, in batches of 64: 300 steps; what comes then pays for itself."""
     config = LearningConfig(batch_size=64, samples_per_position=3.0)
     first = Pace(steps_a_position(config))
     assert first.steps_due(6400, 0) == 300

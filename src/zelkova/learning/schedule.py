@@ -55,8 +55,8 @@ def _ramp(config: LearningConfig, step: int) -> float:
 class Pace:
     """From where on a run counts its samples: its start, or the round after which their ratio was changed.
 
-    A ratio that changed would otherwise hold for the past too: a higher one would be made up for at once, after
-    a lower one learning would rest.
+    A ratio that changed would otherwise hold for the past too: a higher one would be made up for at once,
+    after a lower one learning would rest.
     """
 
     ratio: float  # optimiser steps a position
@@ -64,7 +64,7 @@ class Pace:
     steps: int = 0  # that had been taken
 
     def go_on(self, config: LearningConfig, positions: int, steps: int) -> "Pace":
-        """Give the pace of a run that goes on with these settings: this one, unless their ratio is another."""
+        """Give the pace of a run that goes on with these settings: this one, where the ratio is the same."""
         ratio = steps_a_position(config)
         return self if ratio == self.ratio else Pace(ratio, positions, steps)
 

@@ -90,7 +90,7 @@ class CountingLayer(nn.Module):
         nn.init.zeros_(self.outcome.weight)
 
     def forward(self, means: Tensor) -> tuple[Tensor, Tensor]:
-        """Map means [B, planes, 1, 1] to shares of the hidden units [B, units] and of the logits [B, outcomes]."""
+        """Map means [B, planes, 1, 1] to shares of the units [B, units] and of the logits [B, outcomes]."""
         counts = self.normal(means).flatten(1)
         return self.hidden(counts), self.outcome(counts)
 

@@ -74,8 +74,8 @@ class TeacherConfig:
     positions: int = 0  # that the teacher plays; afterwards the network does
     value_mix: float = 1.0  # learning.value_mix while it plays: 1, what it thinks; 0, who won its games
     random_moves: float = 0.0
-    # share of its moves, 0..1, that are uniformly random: what it thinks of a position after a blunder is then
-    # learnt too, which a search of the network will meet at most of its nodes
+    # share of its moves, 0..1, that are uniformly random: what it thinks of a position after a blunder is
+    # then learnt too, which a search of the network will meet at most of its nodes
 
     def __post_init__(self) -> None:
         """Refuse what can't be."""
