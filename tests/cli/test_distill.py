@@ -29,7 +29,7 @@ def test_the_teacher_plays_its_positions_and_the_run_goes_on(
         "--out", run, *sets,
     )  # fmt: skip
     assert code == 0
-    assert f"zelkova train --resume {run}" in out
+    assert f"the teacher is through; next: zelkova train --resume {run}" in out
     again = Run(load_config(str(run / "config.toml")), run)
     again.resume()
     assert again.wheel.buffer.total_added >= 600
@@ -37,6 +37,21 @@ def test_the_teacher_plays_its_positions_and_the_run_goes_on(
     again.turn()
     assert again.wheel.teacher is None  # type: ignore[attr-defined]
     again.wheel.close()
+
+
+def test_a_stop_on_the_way_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "zelkova.cli.train.turn_wheel", lambda *_: None
+    )  # as if stopped before the first round
+    sets = [word for text in SETS for word in ("--set", text)]
+    code, out, _ = leave(
+        capsys, "distill", "connect_four_3p", "--teacher", "scaffold:4", "--positions", "600",
+        "--out", tmp_path / "run", *sets,
+    )  # fmt: skip
+    assert code == 0
+    assert "the teacher played 0 of 600; next: zelkova train --resume" in out
 
 
 @pytest.mark.parametrize(

@@ -36,4 +36,7 @@ def distill(
     steps = Pace(steps_a_position(load_config(source, given).learning)).steps_due(positions, 0)
     with Figures(json) as figures, open_run(source, None, out, given) as run:
         turn_wheel(run, Limits(None, max(steps, 1)), figures)
-        console.result(f"the teacher is through; next: zelkova train --resume {run.folder}")
+        played = run.wheel.buffer.total_added
+        is_through = played >= positions
+        how = "the teacher is through" if is_through else f"the teacher played {played} of {positions}"
+        console.result(f"{how}; next: zelkova train --resume {run.folder}")
