@@ -72,7 +72,7 @@ def test_values_are_what_the_teacher_thinks_until_it_is_through(tmp_path: Path) 
     run.wheel.close()
 
 
-@pytest.mark.parametrize(("share", "least", "most"), [("0", 1.0, 1.0), ("1", 0.0, 0.5)])
+@pytest.mark.parametrize(("share", "least", "most"), [("0", 0.9, 1.0), ("1", 0.0, 0.5)])
 def test_a_teacher_s_random_moves(tmp_path: Path, share: str, least: float, most: float) -> None:
     """At share 1 the moves are any legal ones, and yet all are trained on with what was found."""
     run = run_in(
