@@ -1,41 +1,96 @@
-"""What each of EfficientZero's additions does on CartPole-v1: consistency, prefix, reanalyse, correction, ...
+"""What single settings do: a study changes one thing at a time in a preset and measures all variants alike.
 
-    python experiments/ablations.py run FOLDER      every run that is not finished; stop and go on freely
-    python experiments/ablations.py show FOLDER --json FILE
+    python experiments/ablations.py cartpole run FOLDER   what is not finished; stop and go on freely
+    python experiments/ablations.py cartpole show FOLDER --json FILE
 
-Each variant changes one thing in the preset `gumbel-muzero-cartpole`, which searches 8 times a decision here;
-the last has everything at once. All get the same decisions and optimiser steps, three seeds each. Measured
-are 50 greedy episodes at the end, and the mean return of the episodes that were played while learning.
+* `cartpole`: what EfficientZero adds, in `gumbel-muzero-cartpole` with 8 simulations a decision; measured are
+  the mean return of 50 greedy episodes and of the episodes played while learning.
+* `three`: what was tried for games of three, in `alphazero-connect-four-3p` at size small; measured are the
+  score as one seat against two of `uct:200` (a third is even), and how many winners of finished games the
+  network foresees, in positions that it learns from and in new ones.
+
+All variants of a study get the same number of positions and optimiser steps, and several seeds each.
 """
 
 import argparse
+import dataclasses
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-STEPS = 1500  # of 128 unrolls: 3,000 decisions, each drawn 64 times as a beginning
-SEEDS = 3
-BASE = ("rating.every_rounds=0", "search.num_simulations=8")  # of all runs
-EPISODES = 50
+LAST = 10  # rounds whose accuracies are averaged
 PREFIX = ("latent.value_prefix=true", "unroll.value_prefix=true")
 CORRECTION = ("unroll.correction=true", "unroll.correction_span=3000")
 PRIORITIES = ("replay.priority_alpha=0.6", "replay.priority_beta=0.4")
-VARIANTS = {
-    "preset": (),
-    "no consistency": ("loss.consistency_weight=0",),
-    "value prefix": PREFIX,
-    "values as stored": ("reanalyse.values=stored",),
-    "policies reanalysed 50 %": ("reanalyse.policy_share=0.5",),
-    "policies reanalysed 100 %": ("reanalyse.policy_share=1.0",),
-    "correction": CORRECTION,
-    "priorities": PRIORITIES,
-    "all of EfficientZero": (*PREFIX, *CORRECTION, *PRIORITIES, "reanalyse.policy_share=1.0"),
+TAUGHT = ("teacher.player=scaffold:100", "teacher.positions=75000")
+PUCT = ("search.policy=puct", "search.num_simulations=32")
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """One preset, and what each variant changes in it."""
+
+    preset: str
+    steps: int  # optimiser steps of a run
+    base: tuple[str, ...]  # settings of all runs
+    variants: Mapping[str, tuple[str, ...]]
+    arena: tuple[str, ...]  # what measures a run at its end
+    seeds: int = 3
+    size: str = "base"
+
+
+STUDIES = {
+    "cartpole": Study(
+        "gumbel-muzero-cartpole",
+        1500,  # of 128 unrolls: 3,000 decisions, each drawn 64 times as a beginning
+        ("rating.every_rounds=0", "search.num_simulations=8"),
+        {
+            "preset": (),
+            "no consistency": ("loss.consistency_weight=0",),
+            "value prefix": PREFIX,
+            "values as stored": ("reanalyse.values=stored",),
+            "policies reanalysed 50 %": ("reanalyse.policy_share=0.5",),
+            "policies reanalysed 100 %": ("reanalyse.policy_share=1.0",),
+            "correction": CORRECTION,
+            "priorities": PRIORITIES,
+            "all of EfficientZero": (*PREFIX, *CORRECTION, *PRIORITIES, "reanalyse.policy_share=1.0"),
+        },
+        ("--games", "50"),
+    ),
+    "three": Study(
+        "alphazero-connect-four-3p",
+        600,
+        ("rating.every_rounds=0",),
+        {
+            "preset": (),
+            "who won alone": ("learning.value_mix=0",),
+            "the root's value alone": ("learning.value_mix=1",),
+            "taught first": TAUGHT,
+            "taught first, then a ramp": (
+                *TAUGHT,
+                "learning.ramp_begin=290",
+                "learning.ramp_start=290",
+                "learning.ramp_steps=150",
+            ),
+            "a quarter with past networks": ("selfplay.past_share=0.25", "selfplay.past_rounds=5"),
+            "no random openings": ("selfplay.random_opening=0",),
+            "a tenth from lopsided positions": ("selfplay.restart_share=0.1",),
+            "a quarter of moves at full search": ("selfplay.fast_simulations=4",),
+            "two auxiliary heads": ("heads.rank=0.15", "heads.plies_left=0.15"),
+            "pooling blocks": ("network.pooling_every=2",),
+            "PUCT": PUCT,
+            "PUCT, forced playouts": (*PUCT, "search.forced_playouts=2"),
+        },
+        ("uct:200", "--games", "300", "--simulations", "32"),
+        seeds=2,
+        size="small",
+    ),
 }
-"""What each changes in the preset, which has consistency 2 and values of the target network."""
 
 
 def folder_of(base: Path, variant: str, seed: int) -> Path:
@@ -51,11 +106,11 @@ def read_rounds(where: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
-def run_trials(base: Path, seeds: list[int]) -> None:
+def run_trials(study: Study, base: Path, seeds: list[int]) -> None:
     """Run what is not finished of some seeds, one seed of everything before the next."""
     base.mkdir(parents=True, exist_ok=True)
     for seed in seeds:
-        for variant, changes in VARIANTS.items():
+        for variant, changes in study.variants.items():
             where = folder_of(base, variant, seed)
             measured = where.with_suffix(".json")
             if measured.exists():
@@ -66,14 +121,14 @@ def run_trials(base: Path, seeds: list[int]) -> None:
                     command = [sys.executable, "-m", "zelkova", *words]
                     subprocess.run(command, stdout=log, stderr=log, check=True)
 
-                steps = ("--steps", str(STEPS))
+                steps = ("--steps", str(study.steps))
                 if (where / "config.toml").exists():
                     call("train", "--resume", str(where), *steps)
                 else:
-                    sets = [f"seed={seed}", *BASE, *changes]
+                    sets = [f"seed={seed}", *study.base, *changes]
                     flags = [word for one in sets for word in ("--set", one)]
-                    call("train", "gumbel-muzero-cartpole", *steps, "--out", str(where), *flags)
-                call("arena", str(where), "--games", str(EPISODES), "--json", str(measured))
+                    call("train", study.preset, "--size", study.size, *steps, "--out", str(where), *flags)
+                call("arena", str(where), *study.arena, "--json", str(measured))
             print(f"{where.name} done", flush=True)
 
 
@@ -83,54 +138,62 @@ def measure(base: Path, variant: str, seed: int) -> dict[str, float] | None:
     measured = where.with_suffix(".json")
     if not measured.exists():
         return None
-    figures = {row["name"]: float(row["value"]) for row in json.loads(measured.read_text(encoding="utf-8"))}
+    rows = json.loads(measured.read_text(encoding="utf-8"))
+    figures = {
+        row["name"].partition("/")[2]: float(row["value"])
+        for row in rows
+        if row["name"] in ("arena/return", "arena/score")
+    }
     rounds = read_rounds(where)
     returns = [(r["games"], r["selfplay/episode_return"]) for r in rounds if "selfplay/episode_return" in r]
-    counts = np.diff([0, *(games for games, _ in returns)])
-    return {
-        "greedy": figures["arena/return"],
-        "while learning": float(np.average([value for _, value in returns], weights=counts)),
-        "decisions": float(rounds[-1]["positions"]),
-        "seconds": float(rounds[-1]["seconds"]),
-    }
+    if returns:
+        counts = np.diff([0, *(games for games, _ in returns)])
+        figures["while learning"] = float(np.average([value for _, value in returns], weights=counts))
+    for name in ("seen", "unseen"):
+        found = [r[f"learn/{name}_accuracy"] for r in rounds if f"learn/{name}_accuracy" in r]
+        if found:
+            figures[name] = float(np.mean(found[-LAST:]))
+    figures |= {"positions": float(rounds[-1]["positions"]), "minutes": float(rounds[-1]["seconds"]) / 60.0}
+    return figures
 
 
-def show(base: Path) -> list[dict[str, Any]]:
-    """Print a table, and give the figures as records."""
+def show(study: Study, base: Path) -> list[dict[str, Any]]:
+    """Print a table: the first figure of each seed, and means; give the figures as records."""
     records: list[dict[str, Any]] = []
-    print("| variant | greedy return, each seed | mean | while learning, mean | minutes a run |")
-    print("|---|---|---|---|---|")
-    for variant in VARIANTS:
-        found = {seed: measure(base, variant, seed) for seed in range(SEEDS)}
-        done = {seed: figures for seed, figures in found.items() if figures is not None}
-        for seed, figures in done.items():
+    names: list[str] = []
+    for variant in study.variants:
+        done = [(seed, measure(base, variant, seed)) for seed in range(study.seeds)]
+        found = {seed: figures for seed, figures in done if figures is not None}
+        for seed, figures in found.items():
             records += [
                 {"name": f"ablations/{name}", "value": value, "params": {"variant": variant, "seed": seed}}
                 for name, value in figures.items()
             ]
-        if done:
-            means = {
-                name: np.mean([row[name] for row in done.values()]) for name in next(iter(done.values()))
-            }
-            each = ", ".join(f"{row['greedy']:.0f}" for row in done.values())
-            print(
-                f"| {variant} | {each} | {means['greedy']:.0f} | {means['while learning']:.0f} |"
-                f" {means['seconds'] / 60:.1f} |"
-            )
+        if not found:
+            continue
+        if not names:
+            names = list(next(iter(found.values())))
+            print(f"| variant | {names[0]} of each seed | {' | '.join(names)} |")
+            print("|---|---|" + "---|" * len(names))
+        each = ", ".join(f"{figures[names[0]]:.4g}" for figures in found.values())
+        means = [f"{np.mean([figures[name] for figures in found.values()]):.4g}" for name in names]
+        print(f"| {variant} | {each} | {' | '.join(means)} |")
     return records
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("study", choices=STUDIES)
     parser.add_argument("what", choices=("run", "show"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(SEEDS)), help="of the runs")
+    parser.add_argument("--seeds", type=int, nargs="+", help="of the runs; all of the study by default")
     parser.add_argument("--json", type=Path, metavar="FILE")
     given = parser.parse_args()
+    study = STUDIES[given.study]
     if given.what == "run":
-        run_trials(given.folder, given.seeds)
+        run_trials(study, given.folder, given.seeds or list(range(study.seeds)))
         return
-    records = show(given.folder)
+    records = show(study, given.folder)
     if given.json is not None:
         given.json.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
 
