@@ -157,6 +157,11 @@ def measure(base: Path, variant: str, seed: int) -> dict[str, float] | None:
     return figures
 
 
+def told(number: float) -> str:
+    """Give a figure of three places, or a whole number where it is a large one."""
+    return f"{number:,.0f}" if number >= 1000.0 else f"{number:.3g}"
+
+
 def show(study: Study, base: Path) -> list[dict[str, Any]]:
     """Print a table: the first figure of each seed, and means; give the figures as records."""
     records: list[dict[str, Any]] = []
@@ -175,8 +180,8 @@ def show(study: Study, base: Path) -> list[dict[str, Any]]:
             names = list(next(iter(found.values())))
             print(f"| variant | {names[0]} of each seed | {' | '.join(names)} |")
             print("|---|---|" + "---|" * len(names))
-        each = ", ".join(f"{figures[names[0]]:.4g}" for figures in found.values())
-        means = [f"{np.mean([figures[name] for figures in found.values()]):.4g}" for name in names]
+        each = ", ".join(told(figures[names[0]]) for figures in found.values())
+        means = [told(np.mean([figures[name] for figures in found.values()])) for name in names]
         print(f"| {variant} | {each} | {' | '.join(means)} |")
     return records
 
@@ -186,7 +191,7 @@ def main() -> None:
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("what", choices=("run", "show"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", help="of the runs; all of the study by default")
+    parser.add_argument("--seeds", type=int, nargs="+", help="of `run`; all of the study by default")
     parser.add_argument("--json", type=Path, metavar="FILE")
     given = parser.parse_args()
     study = STUDIES[given.study]

@@ -15,6 +15,7 @@ TINY = [
     "teacher.player=scaffold:8", "teacher.positions=250", "selfplay.past_share=0.5", "selfplay.past_rounds=2",
     "selfplay.restart_share=0.2", "selfplay.restart_lead=0.4", "selfplay.fast_simulations=2",
     "selfplay.full_share=0.5", "learning.batch_size=32", "checkpoint.every_rounds=1",
+    "teacher.random_moves=0.2",
 ]  # fmt: skip
 
 
@@ -30,7 +31,7 @@ def test_a_teacher_plays_first_and_a_stopped_run_goes_on_exactly(tmp_path: Path)
     stopped.begin()
     taught, figures = [], []
     for _ in range(8):
-        taught.append(whole.wheel.is_taught)  # type: ignore[attr-defined]
+        taught.append(whole.wheel.is_taught)
         figures.append(whole.turn())
     assert taught[0]
     assert not taught[-1]
@@ -66,13 +67,13 @@ def test_values_are_what_the_teacher_thinks_until_it_is_through(tmp_path: Path) 
     for _ in range(6):
         run.wheel.begin_round()
         mixes.append(run.wheel.objective.settings.mix)  # type: ignore[attr-defined]
-        assert mixes[-1] == (1.0 if run.wheel.is_taught else 0.25)  # type: ignore[attr-defined]
+        assert mixes[-1] == (1.0 if run.wheel.is_taught else 0.25)
         run.turn()
     assert (mixes[0], mixes[-1]) == (1.0, 0.25)
     run.wheel.close()
 
 
-@pytest.mark.parametrize(("share", "least", "most"), [("0", 0.9, 1.0), ("1", 0.0, 0.5)])
+@pytest.mark.parametrize(("share", "least", "most"), [("0", 0.9, 1.0), ("0.5", 0.45, 0.8), ("1", 0.0, 0.5)])
 def test_a_teacher_s_random_moves(tmp_path: Path, share: str, least: float, most: float) -> None:
     """At share 1 the moves are any legal ones, and yet all are trained on with what was found."""
     run = run_in(
@@ -90,6 +91,28 @@ def test_a_teacher_s_random_moves(tmp_path: Path, share: str, least: float, most
             followed.append(action == legal[policy.argmax()])
     assert least <= np.mean(followed) <= most
     run.wheel.close()
+
+
+def test_the_teacher_s_positions_pay_at_a_ratio_of_their_own(tmp_path: Path) -> None:
+    run = run_in(
+        tmp_path / "run", "teacher.samples_per_position=0.5", "learning.samples_per_position=4",
+        "selfplay.past_share=0", "selfplay.fast_simulations=0",
+    )  # fmt: skip
+    wheel, batch = run.wheel, run.config.learning.batch_size
+    while wheel.is_taught:
+        run.turn()
+    taught = wheel.buffer.total_added
+    assert wheel.pace.samples == 0.5
+    assert wheel.learner.steps + wheel.steps_due == int(taught * 0.5 / batch)
+    for _ in range(4):
+        run.turn()
+    played = wheel.buffer.total_added - taught
+    assert wheel.pace.samples == 4
+    assert wheel.learner.steps + wheel.steps_due == int(taught * 0.5 / batch) + int(played * 4 / batch)
+    run.wheel.close()
+    assert load_config("tic_tac_toe", ["learning.samples_per_position=3"]).samples_per_position(True) == 3
+    with pytest.raises(ConfigError, match=r"teacher.samples_per_position is -1"):
+        load_config("tic_tac_toe", ["teacher.samples_per_position=-1"])
 
 
 def test_a_run_can_be_the_teacher(tmp_path: Path) -> None:

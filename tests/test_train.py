@@ -19,8 +19,8 @@ from zelkova import games
 from zelkova.agents.load import load_agent
 from zelkova.config import load_config
 from zelkova.errors import CheckpointError, ConfigError, GameError, ZelkovaError
-from zelkova.learning.schedule import Limits
-from zelkova.train import Run, train
+from zelkova.learning.schedule import Limits, Pace
+from zelkova.train import Run, read_pace, train
 
 KEEP = (
     "checkpoint.keep=2",
@@ -442,19 +442,27 @@ def test_the_settings_of_these_tests_are_known() -> None:
 
 
 def test_another_ratio_of_samples_is_not_made_up_for(started: Path) -> None:
-    """Six rounds were learnt at the old ratio; the first one at ten times that takes no more than its own."""
+    """The past pays at the old ratio, its last round too; what comes at ten times that pays for itself."""
     run, _ = resume(started)
-    before, positions = run.wheel.learner.steps, run.wheel.buffer.total_added
+    before, positions, owed = run.wheel.learner.steps, run.wheel.buffer.total_added, run.wheel.steps_due
     run.wheel.close()
     ratio = tiny().learning.samples_per_position
     again, _ = resume(started, f"learning.samples_per_position={10 * ratio}")
-    assert again.wheel.steps_due == 0
+    assert again.wheel.steps_due == owed
     turn(again, 2)
     batch, added = again.config.learning.batch_size, again.wheel.buffer.total_added - positions
-    assert 0 < again.wheel.learner.steps - before <= added * 10 * ratio / batch
+    assert 0 < again.wheel.learner.steps - before <= owed + added * 10 * ratio / batch
     again.save()
     pace = again.wheel.pace
     again.wheel.close()
     third, _ = resume(started, f"learning.samples_per_position={10 * ratio}")
     assert third.wheel.pace == pace
     third.wheel.close()
+
+
+def test_a_run_of_an_older_version_keeps_the_pace_of_its_settings(started: Path) -> None:
+    saved = newest(started)
+    learning = tiny().learning
+    extra = {name: told for name, told in saved.extra.items() if name != "pace"}
+    older = dataclasses.replace(saved, extra=extra)
+    assert read_pace(older) == Pace(learning.samples_per_position, learning.batch_size)

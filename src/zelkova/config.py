@@ -48,6 +48,7 @@ FIXED = (  # what a run's weights and games in play depend on
 UNREAD = {  # by model, what nothing reads there; 0 is off
     "learned": (
         "selfplay.restart_share", "selfplay.fast_simulations", "selfplay.past_share", "replay.td_lambda",
+        "teacher.random_moves", "teacher.samples_per_position",
         "heads.rank", "heads.next_eliminated", "heads.final_material", "heads.plies_left",
         "network.value_counts",
     ),
@@ -128,6 +129,11 @@ class RunConfig:
                 f"env.id is `{self.env.id}` and model = rules; an environment's rules aren't known;"
                 " next: model = learned"
             )
+
+    def samples_per_position(self, is_taught: bool) -> float:
+        """Say how often a new position is drawn on average, one of a teacher's or one of self-play."""
+        taught = self.teacher.samples_per_position if is_taught else 0.0
+        return taught or self.learning.samples_per_position
 
     def _refuse_unread(self) -> None:
         """Refuse settings that the other kind of model alone reads.

@@ -116,7 +116,7 @@ class Run:
             refuse_changes(checkpoint.description["config"], self.config, self.folder / CONFIG)
             generator, texts = checkpoint.generators["learning"], extra["selfplay"]
             counts = int(extra["games"]), float(extra["seconds"])
-            pace = Pace(**extra["pace"]) if "pace" in extra else wheel.pace  # older runs have none
+            pace = read_pace(checkpoint)
             buffer = wheel.new_buffer()
             self.chunks.fill(buffer, checkpoint.number, checkpoint.replay_first, checkpoint.replay_total)
             wheel.learner.load_state(checkpoint.learner)
@@ -131,7 +131,7 @@ class Run:
         wheel.buffer, wheel.rng = buffer, generator
         wheel.load_extra_arrays(kept)
         wheel.round, (wheel.games, self.seconds) = checkpoint.number, counts
-        wheel.pace = pace.go_on(self.config.learning, buffer.total_added, wheel.learner.steps)
+        wheel.pace = pace
         self.saved_round = checkpoint.number
         wheel.load_engines()
 
@@ -214,6 +214,19 @@ class Run:
         """Measure the newest weights; draws nothing from the run's streams."""
         start = time.perf_counter()
         return {**self.wheel.rate(), "eval/seconds": time.perf_counter() - start}
+
+
+def read_pace(checkpoint: Checkpoint) -> Pace:
+    """Give the pace that a checkpoint was saved at; older ones keep that of their settings from the start.
+
+    Raises:
+        LookupError: the settings lack what it needs.
+        TypeError: what was saved is no pace.
+    """
+    if "pace" in checkpoint.extra:
+        return Pace(**checkpoint.extra["pace"])
+    ratio = settings.parse_toml(checkpoint.description["config"], "the checkpoint")["learning"]
+    return Pace(float(ratio["samples_per_position"]), int(ratio["batch_size"]))
 
 
 def train(

@@ -33,7 +33,7 @@ def test_the_teacher_plays_its_positions_and_the_run_goes_on(
     again = Run(load_config(str(run / "config.toml")), run)
     again.resume()
     assert again.wheel.buffer.total_added >= 600
-    assert not again.wheel.is_taught  # type: ignore[attr-defined]
+    assert not again.wheel.is_taught
     again.turn()
     assert again.wheel.teacher is None  # type: ignore[attr-defined]
     again.wheel.close()
@@ -52,6 +52,7 @@ def test_a_stop_on_the_way_is_told(
     )  # fmt: skip
     assert code == 0
     assert "the teacher played 0 of 600; next: zelkova train --resume" in out
+    assert out.rstrip().endswith(f"--steps {600 // 64}")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A replay filled from its chunks is the replay that was never stopped."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,18 @@ def test_chunks_of_the_version_before_are_read_and_unknown_ones_are_not(tmp_path
     save_weights(store.path(11), tensors, {"replay": '{"kind": "zelkova replay 9", "first": 0}'})
     with pytest.raises(CheckpointError, match="'zelkova replay 9', allowed: .* next: go on with the version"):
         store.load(11)
+
+
+def test_a_smaller_window_takes_the_newest(tmp_path: Path) -> None:
+    straight, store, totals = play(tmp_path, 12)
+    smaller = ReplayBuffer(replace(CONFIG, capacity=9, min_window=9), WORDS, WIDTH, 2)
+    store.fill(smaller, 12, straight.first, totals[12])
+    assert (len(smaller), smaller.first, smaller.total_added) == (9, totals[12] - 9, totals[12])
+    for ours, theirs in zip(smaller.window_rows(), straight.window_rows(), strict=True):
+        np.testing.assert_array_equal(ours, theirs[-9:])
+    store.path(11).unlink()  # and needs no older chunk than it reads
+    store.fill(smaller, 12, straight.first, totals[12])
+    assert smaller.first == totals[12] - 9
 
 
 def test_a_missing_chunk_is_said(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from zelkova.errors import CheckpointError, ConfigError, ShapeError
 from zelkova.learning.config import CheckpointConfig, LearningConfig
 from zelkova.learning.learner import Learner, LearnerState
-from zelkova.learning.schedule import Pace, learning_rate, steps_a_position
+from zelkova.learning.schedule import Pace, learning_rate
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
@@ -203,7 +203,7 @@ def test_a_ramp_holds_a_low_rate_and_then_rises() -> None:
 
 def test_steps_due_keep_the_ratio_whatever_the_pieces() -> None:
     config = LearningConfig(batch_size=64, samples_per_position=3.0)
-    pace = Pace(steps_a_position(config))
+    pace = Pace(config.samples_per_position, config.batch_size)
     positions = steps = 0
     for new in np.random.default_rng(0).integers(0, 200, 300):
         positions += int(new)
@@ -216,13 +216,18 @@ def test_steps_due_keep_the_ratio_whatever_the_pieces() -> None:
 @pytest.mark.parametrize("ratio", [0.5, 12.0])
 def test_another_ratio_holds_from_then_on(ratio: float) -> None:
     """3 samples a position for 6,400, in batches of 64: 300 steps; what comes then pays for itself."""
-    config = LearningConfig(batch_size=64, samples_per_position=3.0)
-    first = Pace(steps_a_position(config))
+    first = Pace(samples=3.0, batch=64)
     assert first.steps_due(6400, 0) == 300
-    assert first.go_on(config, 6400, 300) is first
-    later = first.go_on(dataclasses.replace(config, samples_per_position=ratio), 6400, 300)
+    assert first.go_on(3.0, 64, 6400, 300) is first
+    later = first.go_on(ratio, 64, 6400, 300)
     assert later.steps_due(6400, 300) == 0
     assert later.steps_due(6400 + 640, 300) == 10 * ratio
+    owing = first.go_on(ratio, 64, 6400, 290)
+    assert owing.steps_due(6400 + 640, 290) == 10 + 10 * ratio  # and what was owed is paid
+
+
+def test_a_ratio_that_binary_numbers_do_not_hold_is_no_step_late() -> None:
+    assert Pace(samples=0.6, batch=48).steps_due(80, 0) == 1  # 80 * (0.6 / 48) is below 1 in floating point
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,10 @@ def test_back_up_p6_to_p8() -> None:
     search.expand(model.step(*search.select()))
     added = search.forest.sums[0, :, 0] - before
     assert added[:3] == pytest.approx([5.536, 5.04, 5.6], abs=1e-6)
-    assert added[:2] != pytest.approx([8.336, 7.04], abs=1e-3)  # P8: the leaf's reward at every level
+    wrong = [4.0]  # P8: with the leaf's reward at every level
+    for _ in range(3):
+        wrong.append(2 + 0.9 * wrong[-1])
+    assert wrong[:1:-1] == pytest.approx([8.336, 7.04], abs=1e-6)
     assert search.forest.sums[0, 3, 0] == pytest.approx(4)
     only = run(BatchSearch(config, 1, 1, 1), model).q_values[0, 0]
     # Q is 1 + .9 V(s1), V(s1) the mean of 0, 0 and 5.04

@@ -1,5 +1,6 @@
 """Forced playouts and target pruning: facts M18 and A21, and what they leave alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,10 @@ def test_without_noise_nothing_is_forced(players: int) -> None:
         *(searches(players, c, with_noise=False)[1] for c in (plain, forced)), strict=True
     ):
         np.testing.assert_array_equal(first, second)
+    silent = searches(players, replace(forced, dirichlet_fraction=0.0))[
+        1
+    ]  # noise is given, and no share of it
+    np.testing.assert_array_equal(silent.action_weights, searches(players, plain, False)[1].action_weights)
     _, noisy = searches(players, forced)
     assert (noisy.visit_counts != searches(players, plain)[1].visit_counts).any()
 

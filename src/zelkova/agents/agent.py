@@ -11,6 +11,7 @@ from zelkova.games import Game
 from zelkova.search.batch import BatchSearch, run
 from zelkova.search.config import SearchConfig
 from zelkova.search.draws import draw_actions, draw_noise
+from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import SearchResult
 
 __all__ = ["Agent", "SearchConfig", "SearchResult", "draw_actions"]
@@ -72,8 +73,13 @@ class Agent:
         """
         self.model.place(states)
         most = self.game.max_edges
-        noise = None if rng is None else lambda count: draw_noise(self.config, count, most, rng)
-        return run(self.search, self._asked, noise)
+
+        def noise(count: I32) -> F32:
+            assert rng is not None
+            return draw_noise(self.config, count, most, rng)
+
+        is_noisy = rng is not None and self.config.has_noise
+        return run(self.search, self._asked, noise if is_noisy else None)
 
     def act(self, states: NDArray[np.uint64], rng: np.random.Generator | None = None) -> SearchResult:
         """Search from any number of positions, B at a time.

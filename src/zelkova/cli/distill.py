@@ -29,14 +29,17 @@ def distill(
     from zelkova.cli.figures import Figures
     from zelkova.cli.train import open_run, turn_wheel
     from zelkova.config import load_config
-    from zelkova.learning.schedule import Limits, Pace, steps_a_position
+    from zelkova.learning.schedule import Limits, Pace
 
     given = as_overrides(overrides, seed=seed, size=size, device=device)
     given = [*given, f"teacher.player={teacher}", f"teacher.positions={positions}"]
-    steps = Pace(steps_a_position(load_config(source, given).learning)).steps_due(positions, 0)
+    config = load_config(source, given)
+    pace = Pace(config.samples_per_position(is_taught=True), config.learning.batch_size)
+    steps = pace.steps_due(positions, 0)
     with Figures(json) as figures, open_run(source, None, out, given) as run:
         turn_wheel(run, Limits(None, max(steps, 1)), figures)
         played = run.wheel.buffer.total_added
-        is_through = played >= positions
-        how = "the teacher is through" if is_through else f"the teacher played {played} of {positions}"
-        console.result(f"{how}; next: zelkova train --resume {run.folder}")
+        how, more = "the teacher is through", ""
+        if played < positions:  # without an end it would go on by self-play
+            how, more = f"the teacher played {played} of {positions}", f" --steps {max(steps, 1)}"
+        console.result(f"{how}; next: zelkova train --resume {run.folder}{more}")

@@ -17,7 +17,7 @@ from zelkova.learning.checkpoint import make_folder, numbered_files
 from zelkova.networks.weights import load_weights, save_weights
 
 KIND = "zelkova replay 2"  # of the files that are written; changes when older versions can't read them
-READ = ("zelkova replay 1", KIND)  # kinds that can be read; the first has padded policies
+READ = ("zelkova replay 1", KIND)  # kinds that can be read; games of the first have padded policies
 
 
 class Packing(NamedTuple):
@@ -42,7 +42,8 @@ def read_chunk(path: Path, packing: Packing) -> tuple[list[Any], int]:
         if own.get("kind") not in READ:
             raise CheckpointError(
                 f"{path} is no replay chunk that this version reads: its kind is {own.get('kind')!r},"
-                f" allowed: {', '.join(READ)}; next: go on with the version that wrote it"
+                f" allowed: {', '.join(READ)}; next: go on with the version that wrote it, or put"
+                " the run's own file back"
             )
         episodes = packing.unpack({name: tensor.numpy() for name, tensor in tensors.items()})
         return episodes, int(own["first"])
@@ -98,7 +99,7 @@ class ChunkStore:
         return episodes, first
 
     def fill(self, buffer: Any, number: int, first: int, total: int) -> None:
-        """Fill a buffer as it was after a round, bit for bit.
+        """Fill a buffer as it was after a round, bit for bit; one of a smaller window with the newest.
 
         Later chunks are left alone: the run will write them again. Damage to a chunk that is
         outside the window does no harm.
@@ -113,6 +114,7 @@ class ChunkStore:
             ShapeError: a chunk is of another environment or other settings; the message says in what.
         """
         buffer.start_at(0)
+        begun = 0  # from where on the chunks have everything
         problem: CheckpointError | None = None
         for chunk in [n for n in numbered_files(self.folder) if n <= number]:
             try:
@@ -122,12 +124,13 @@ class ChunkStore:
                 continue
             if start != buffer.total_added:
                 buffer.start_at(start)
+                begun = start
             try:
                 for episode in episodes:
                     buffer.add(episode)
             except ShapeError as error:
                 raise ShapeError(f"{self.path(chunk)} is of another run: {error}") from error
-        if buffer.total_added != total or buffer.first != first:
+        if buffer.total_added != total or first < buffer.first == begun:
             raise problem or CheckpointError(
                 f"{self.folder} lacks positions: round {number} needs {first} to {total - 1}, found"
                 f" {buffer.first} to {buffer.total_added - 1}; copy the missing chunks back, or go on from"

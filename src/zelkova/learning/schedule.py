@@ -59,14 +59,23 @@ class Pace:
     after a lower one learning would rest.
     """
 
-    ratio: float  # optimiser steps a position
+    samples: float  # that are learnt from, for each position
+    batch: int  # of them in an optimiser step
     positions: int = 0  # that had entered the replay
-    steps: int = 0  # that had been taken
+    steps: int = 0  # that were due by then
 
-    def go_on(self, config: LearningConfig, positions: int, steps: int) -> "Pace":
-        """Give the pace of a run that goes on with these settings: this one, where the ratio is the same."""
-        ratio = steps_a_position(config)
-        return self if ratio == self.ratio else Pace(ratio, positions, steps)
+    def go_on(self, samples: float, batch: int, positions: int, steps: int) -> "Pace":
+        """Give the pace of a run that goes on at a ratio: this one, where it is the same.
+
+        Args:
+            samples: for each position from here on.
+            batch: of them in a step.
+            positions: how many ever entered the replay.
+            steps: how many optimiser steps were ever taken; those still owed at the old ratio are taken yet.
+        """
+        if (samples, batch) == (self.samples, self.batch):
+            return self
+        return Pace(samples, batch, positions, steps + self.steps_due(positions, steps))
 
     def steps_due(self, positions: int, steps: int) -> int:
         """Say how many steps to take now, so that their ratio to positions stays as set.
@@ -77,12 +86,8 @@ class Pace:
         Returns:
             0 or more; what is left of a step is carried over by these very counters.
         """
-        return max(0, math.floor((positions - self.positions) * self.ratio) - (steps - self.steps))
-
-
-def steps_a_position(config: LearningConfig) -> float:
-    """Give the optimiser steps that a new position pays for."""
-    return config.samples_per_position / config.batch_size
+        due = math.floor((positions - self.positions) * self.samples / self.batch)
+        return max(0, due - (steps - self.steps))
 
 
 @dataclasses.dataclass(frozen=True)

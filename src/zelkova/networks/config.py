@@ -33,7 +33,7 @@ class NetworkConfig:
     value_channels: int = 4  # channels that the residual value head flattens
     value_hidden: int = 64  # units of the value head's hidden layer
     value_counts: bool = (
-        False  # residual: it also reads each plane's mean over the board: what there is of each
+        False  # residual: each plane's mean over the board, what there is of each, also reaches the value
     )
 
     def __post_init__(self) -> None:

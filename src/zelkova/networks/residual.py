@@ -182,9 +182,9 @@ class ResidualNetwork(nn.Module):
         else:
             logits = self.policy_out(policy.flatten(1))
         value = torch.relu(self.value_reduce(hidden)).flatten(1)
-        units, straight = self.value_hidden(value), self.draw_mask
+        units, worth = self.value_hidden(value), None
         if self.counts is not None:
             counted, worth = self.counts(self.mean(planes))
-            units, straight = units + counted, worth + straight
-        outcome = self.value_out(torch.relu(units)) + straight
-        return logits, outcome
+            units = units + counted
+        outcome = self.value_out(torch.relu(units)) + self.draw_mask
+        return logits, outcome if worth is None else outcome + worth

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import ShapeError
+from zelkova.replay.choices.rows import own_part
 
 POLICY_SUM_TOLERANCE = 1e-3  # a float32 policy sums to 1 within this
 
@@ -85,8 +86,7 @@ class Episode:
 
     def choices(self, move: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Give the legal actions before a move, and the policy over them, without a copy."""
-        begin = int(self.counts[:move].sum())
-        own = slice(begin, begin + int(self.counts[move]))
+        own = own_part(self.counts, move)
         return self.legal[own], self.policy[own]
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zelkova.errors import ShapeError
-from zelkova.replay.choices.rows import CHOICE_FIELDS, gather_rows, narrow
+from zelkova.replay.choices.rows import CHOICE_FIELDS, narrow, remove_padding
 from zelkova.replay.episode import Episode
 from zelkova.replay.trajectory import Trajectory
 
@@ -98,7 +98,7 @@ def _without_padding(packed: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray
     legal, policy = packed["legal"], packed["policy"]
     if legal.ndim != 2 or legal.shape != policy.shape:
         raise ShapeError(f"legal {legal.shape} and policy {policy.shape}; expected two arrays of one [T, M]")
-    return {**packed, **gather_rows(legal, policy, (legal >= 0).sum(axis=1))._asdict()}
+    return {**packed, **remove_padding(legal, policy)._asdict()}
 
 
 def pack_trajectories(trajectories: Sequence[Trajectory]) -> dict[str, NDArray[Any]]:

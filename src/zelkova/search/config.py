@@ -98,6 +98,11 @@ class SearchConfig:
             check_value(field.name, getattr(self, field.name))
         check_together(self)
 
+    @property
+    def has_noise(self) -> bool:
+        """Whether noise at the root counts: Gumbel's scale or Dirichlet's share is above 0."""
+        return {"gumbel": self.gumbel_scale, "puct": self.dirichlet_fraction}.get(self.policy, 0.0) > 0
+
 
 def check_together(config: SearchConfig) -> None:
     """Check settings that are allowed one by one and not together.

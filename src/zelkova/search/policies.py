@@ -246,9 +246,7 @@ class Custom(Policy):
     @property
     def has_noise(self) -> bool:
         """Whether noise is drawn for the root."""
-        s = self.settings
-        scale = {"gumbel": s.gumbel_scale, "puct": s.dirichlet_fraction}
-        return scale.get(s.policy, 0.0) > 0
+        return self.settings.has_noise
 
     def without_noise(self) -> Self:
         """Give the same policy with gumbel_scale and dirichlet_fraction 0."""

@@ -76,14 +76,15 @@ class TeacherConfig:
     random_moves: float = 0.0
     # share of its moves, 0..1, that are uniformly random: what it thinks of a position after a blunder is
     # then learnt too, which a search of the network will meet at most of its nodes
+    samples_per_position: float = 0.0  # learning.samples_per_position while it plays; 0: the same
 
     def __post_init__(self) -> None:
         """Refuse what can't be."""
         if not 0 <= self.positions <= 10**12:
             raise ConfigError(f"teacher.positions is {self.positions}; allowed: 0 to 10**12")
-        for name in ("value_mix", "random_moves"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ConfigError(f"teacher.{name} is {getattr(self, name)}; allowed: 0 to 1")
+        for name, most in (("value_mix", 1.0), ("random_moves", 1.0), ("samples_per_position", 1e6)):
+            if not 0.0 <= getattr(self, name) <= most:
+                raise ConfigError(f"teacher.{name} is {getattr(self, name)}; allowed: 0 to {most:,.0f}")
         if bool(self.player) != bool(self.positions):
             raise ConfigError(
                 f"teacher.player is `{self.player}` and teacher.positions is {self.positions}; allowed: both"

@@ -15,7 +15,7 @@ from zelkova.agents import kernels
 from zelkova.agents.agent import SearchResult, draw_actions
 from zelkova.errors import CheckpointError, GameError
 from zelkova.games import Game
-from zelkova.replay.choices.rows import CHOICE_FIELDS, gather_rows
+from zelkova.replay.choices.rows import CHOICE_FIELDS, gather_rows, own_part, remove_padding
 from zelkova.replay.episode import Episode
 from zelkova.selfplay.config import SelfPlayConfig
 from zelkova.selfplay.openings import Opening, Openings, join_openings, split_openings
@@ -40,8 +40,7 @@ class Tick:
 
     def own(self, name: str, row: int) -> NDArray[Any]:
         """Give a game's part of `legal` or `policy`."""
-        begin = int(self.counts[:row].sum())
-        part: NDArray[Any] = getattr(self, name)[begin : begin + int(self.counts[row])]
+        part: NDArray[Any] = getattr(self, name)[own_part(self.counts, row)]
         return part
 
 
@@ -234,7 +233,7 @@ def split_ticks(arrays: dict[str, NDArray[Any]]) -> list[Tick]:
     names = [field.name for field in dataclasses.fields(Tick)]
     past = {name: arrays[f"past_{name}"] for name in names if f"past_{name}" in arrays}
     if "counts" not in past:
-        past |= gather_rows(past["legal"], past["policy"], (past["legal"] >= 0).sum(axis=2))._asdict()
+        past |= remove_padding(past["legal"], past["policy"])._asdict()
     ends = np.cumsum(past["counts"].sum(axis=1))[:-1]
     pieces = {
         name: np.split(array, ends) if name in CHOICE_FIELDS else list(array) for name, array in past.items()

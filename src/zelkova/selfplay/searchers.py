@@ -24,7 +24,7 @@ class Searchers:
         """Take agents for equally many games.
 
         Args:
-            full: searches with noise; its moves are trained on.
+            full: searches with the noise that its settings ask for; its moves are trained on.
             fast: searches with a smaller budget and without noise, only to play on; None: all moves are full.
             full_share: of the moves, with a fast agent.
             random_moves: share of the moves that are played at random, whatever was found.

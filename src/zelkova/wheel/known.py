@@ -26,6 +26,7 @@ from zelkova.networks.build import build_network
 from zelkova.networks.heads import build_heads
 from zelkova.networks.inference import make_engine, resolve_device
 from zelkova.replay.buffer import Batch, ReplayBuffer
+from zelkova.replay.choices.rows import Choices, narrow, pad_rows
 from zelkova.replay.episode import Episode
 from zelkova.replay.packing import pack_episodes, unpack_episodes
 from zelkova.replay.symmetry import Symmetries
@@ -97,7 +98,7 @@ class KnownWheel(Wheel):
         batch, groups = layout.games // layout.groups, range(layout.groups)
         scaffold = read_scaffold(teacher.player)
         if scaffold is not None:
-            search = dataclasses.replace(  # without root noise: its policies are there to be learnt
+            search = dataclasses.replace(  # its visits are there to be learnt; Gumbel's draws stay
                 self.config.search, num_simulations=scaffold.num_simulations, dirichlet_fraction=0.0
             )
             judges = [Agent(self.game, None, search, batch=batch) for _ in groups]
@@ -186,6 +187,8 @@ class KnownWheel(Wheel):
             if agent is not None:
                 agent.search_batch(group.states, np.random.default_rng(0))
         self.observe(group.states)
+        actions = narrow(np.array([self.game.num_actions - 1]))
+        pad_rows(Choices(np.ones(1, np.int32), actions, np.ones(1, np.float32)), 1)  # as a batch is drawn
         self.selfplay.forget()
 
     def load_engines(self) -> None:

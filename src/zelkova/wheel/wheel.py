@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from zelkova.config import RunConfig
 from zelkova.learning.chunks import Packing
 from zelkova.learning.learner import Learner, use_one_thread
-from zelkova.learning.schedule import Pace, steps_a_position
+from zelkova.learning.schedule import Pace
 
 Metrics = dict[str, float]
 
@@ -63,7 +63,8 @@ class Wheel(ABC):
         self.config = config
         self.round = 0
         self.games = 0
-        self.pace = Pace(steps_a_position(config.learning))
+        begins_taught = config.teacher.positions > 0
+        self.pace = Pace(config.samples_per_position(begins_taught), config.learning.batch_size)
         self.is_abandoned = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="learning")
 
@@ -107,6 +108,11 @@ class Wheel(ABC):
         """Give `alarm/` figures, 0 or 1, of what a round's learning says."""
         return {}
 
+    @property
+    def is_taught(self) -> bool:
+        """Does a teacher play the next round."""
+        return False
+
     def begin_round(self) -> None:
         """Make ready for a round, while nothing plays and nothing learns."""
         return None
@@ -143,6 +149,8 @@ class Wheel(ABC):
                 leave within a move and an optimiser step, and the wheel is of no more use.
         """
         self.begin_round()
+        ratio = self.config.samples_per_position(self.is_taught), self.config.learning.batch_size
+        self.pace = self.pace.go_on(*ratio, self.buffer.total_added, self.learner.steps)
         asked, evaluated = self.selfplay.counts()
         seconds, busy = self.selfplay.seconds, self.selfplay.busy_seconds
         learning = self._pool.submit(self._learn)

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from zelkova.errors import ShapeError
+
 CHOICE_FIELDS = ("legal", "policy")  # of episodes and the like: as many numbers a position as `counts` says
 NARROW = (np.uint8, np.int16, np.int32)  # the narrowest first; of each, PyTorch knows the like
 
@@ -32,6 +34,17 @@ def gather_rows(legal: NDArray[Any], policy: NDArray[Any], count: NDArray[Any]) 
     return Choices(count.astype(np.int32), legal[inside].astype(np.int32, copy=False), policy[inside])
 
 
+def remove_padding(legal: NDArray[Any], policy: NDArray[Any]) -> Choices:
+    """Make choices of rows that older versions padded: [..., M], -1 in `legal` where nothing is."""
+    return gather_rows(legal, policy, (legal >= 0).sum(axis=-1))
+
+
+def own_part(counts: NDArray[Any], row: int) -> slice:
+    """Say where a position's choices lie among those of all, of which `counts` [n] has the numbers."""
+    begin = int(counts[:row].sum())
+    return slice(begin, begin + int(counts[row]))
+
+
 def pad_rows(choices: Choices, width: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Give every position a row of one width.
 
@@ -40,8 +53,15 @@ def pad_rows(choices: Choices, width: int) -> tuple[NDArray[np.int32], NDArray[n
         width: M, as many as the largest count or more.
     Returns:
         legal [n, M], -1 at the padding, and policy [n, M], 0 there.
+    Raises:
+        ShapeError: a count is no number from 0 to M, or their sum is not L.
     """
     count = choices.counts.astype(np.int64)
+    if (count < 0).any() or count.max(initial=0) > width or count.sum() != len(choices.legal):
+        raise ShapeError(
+            f"counts from {count.min(initial=0)} to {count.max(initial=0)}, {count.sum()} in all, of"
+            f" {len(choices.legal)} choices; allowed: from 0 to {width}, and as many in all"
+        )
     return spread(choices.legal, choices.policy, np.cumsum(count) - count, count, width)
 
 
