@@ -130,7 +130,7 @@ def test_a_smaller_window_takes_the_newest(tmp_path: Path) -> None:
     store.fill(smaller, 12, straight.first, totals[12])
     assert (len(smaller), smaller.first, smaller.total_added) == (9, totals[12] - 9, totals[12])
     for ours, theirs in zip(smaller.window_rows(), straight.window_rows(), strict=True):
-        np.testing.assert_array_equal(ours, theirs[-9:])
+        np.testing.assert_array_equal(ours, np.asarray(theirs)[-9:])
     store.path(11).unlink()  # and needs no older chunk than it reads
     store.fill(smaller, 12, straight.first, totals[12])
     assert smaller.first == totals[12] - 9

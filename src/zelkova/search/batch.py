@@ -106,11 +106,6 @@ class BatchSearch:
         return policy == "puct" or (policy != "gumbel" and interior != "puct")
 
     @property
-    def _mixes_noise(self) -> bool:
-        """Whether noise at a root goes into its priors: Dirichlet's, of which there is a share."""
-        return self.config.policy == "puct" and self.config.has_noise
-
-    @property
     def room(self) -> int:
         """How many more simulations the fullest tree has room for."""
         visits = int(self.forest.nodes["visits"][:, 0].max()) if self._has_roots else 1
@@ -144,7 +139,7 @@ class BatchSearch:
             )
             used = np.arange(self.max_actions) < evaluation.count[:, None]
             self.forest.noise[~used] = 0
-        self._plant(evaluation, noise is not None and self._mixes_noise)
+        self._plant(evaluation, noise is not None and self.config.mixes_noise)
 
     def begin_again(self, evaluation: Evaluation) -> None:
         """Begin the last searches once more, with the noise and the number of simulations that they had.
@@ -310,7 +305,7 @@ class BatchSearch:
         if count == 0 or record["to_play"] == CHANCE:
             raise SearchError(f"keep() of node {node} of tree {tree}: an ending or a chance node is no root")
         forest.noise[tree] = 0
-        has_noise = noise is not None and self._mixes_noise
+        has_noise = noise is not None and self.config.mixes_noise
         if noise is not None and has_noise:
             check_array("noise", noise, (self.max_actions,), np.float32)
             if not abs(float(noise[:count].sum()) - 1) < NOISE_SLACK:

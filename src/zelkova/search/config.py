@@ -101,7 +101,12 @@ class SearchConfig:
     @property
     def has_noise(self) -> bool:
         """Whether noise at the root counts: Gumbel's scale or Dirichlet's share is above 0."""
-        return {"gumbel": self.gumbel_scale, "puct": self.dirichlet_fraction}.get(self.policy, 0.0) > 0
+        return self.mixes_noise or (self.policy == "gumbel" and self.gumbel_scale > 0)
+
+    @property
+    def mixes_noise(self) -> bool:
+        """Whether noise at the root goes into its priors: Dirichlet's, where its share is above 0."""
+        return self.policy == "puct" and self.dirichlet_fraction > 0
 
 
 def check_together(config: SearchConfig) -> None:
