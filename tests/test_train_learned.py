@@ -28,6 +28,7 @@ RUNS = {
     ),
     "continuous": ("sampled-pendulum", ("unroll.segment=20", "reanalyse.policy_share=0.5")),
     "game": ("muzero-tictactoe", ()),
+    "acting in bfloat16": ("muzero-tictactoe", ("planning.precision=bfloat16",)),
     "convolutions": ("muzero-connect-four", ()),
     "changed images": (
         "muzero-connect-four",

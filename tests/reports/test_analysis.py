@@ -64,4 +64,4 @@ def test_a_terminal_gets_a_few_rows_of_each_kind() -> None:
     shown = show_statistic(Statistic("x", "X", "", ("seat", "number"), rows), most=6)
     assert sum("seat 0" in line for line in shown) == 3
     assert sum("seat 1" in line for line in shown) == 3
-    assert shown[-1] == "  ... and 34 more on the page"
+    assert shown[-1] == "  ... and 34 more on the page (--out FILE.html)"

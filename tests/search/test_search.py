@@ -126,7 +126,7 @@ def test_priors_over_legal_actions_only(logits: list[float], prior: list[float])
     assert found.action[0] == 2
     noise = np.zeros((1, 5), F)
     noise[0, :3] = 1 / 3
-    puct = BatchSearch(SearchConfig(policy="puct", dirichlet_fraction=0.0), 1, 5, 1)
+    puct = BatchSearch(SearchConfig(policy="puct", dirichlet_fraction=1e-6), 1, 5, 1)
     puct.set_roots(root, noise)
     assert puct.forest.priors[0, :3] == pytest.approx(prior, abs=1e-4)
 

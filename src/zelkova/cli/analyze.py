@@ -39,7 +39,11 @@ PositionText = Annotated[
     ),
 ]
 Out = Annotated[
-    Path | None, typer.Option(metavar="FILE.html", help=f"The page to write; {PAGE} here if not told.")
+    Path | None,
+    typer.Option(
+        metavar="FILE.html",
+        help=f"The page to write; if not told, {PAGE} here for records and none for a position.",
+    ),
 ]
 GameName = Annotated[
     str | None, typer.Option(metavar="NAME|FILE", help="The game, where neither run nor records tell it.")

@@ -128,11 +128,12 @@ def fill_chances(
     Raises:
         ConfigError: there is no such agent, or it plays another game.
     """
+    from zelkova.agents.packaged import is_agent
     from zelkova.evaluation.analysis import judging
     from zelkova.evaluation.players import is_reference, make_player
 
     unknown, total = judging.count_unknown(games)
-    if is_reference(agent) or not Path(agent).exists():
+    if is_reference(agent) or not is_agent(agent):
         make_player(agent, game)  # refuses what is none
         return games, "the records' own" if unknown < total else "the records tell none"
     if game.num_players == 1:

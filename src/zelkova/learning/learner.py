@@ -157,7 +157,7 @@ class Learner:
         optimizer.zero_grad(set_to_none=True)
         tensors = type(batch)(*(None if array is None else self._put(array) for array in batch))
         # losses stay in float32: they get float32 numbers, and none of their operations is cast
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._in_bfloat16):
+        with self._precision():
             loss, errors, figures = self.objective(self.network, tensors)
         loss.backward()  # type: ignore[no-untyped-call]
         largest = self.config.grad_clip or torch.inf
@@ -172,6 +172,16 @@ class Learner:
         ).tolist()
         metrics = {**dict(zip(names, numbers, strict=True)), "learning_rate": rate}
         return metrics, None if errors is None else errors.detach().cpu().numpy()
+
+    def _precision(self) -> torch.autocast:
+        """Let the forward pass compute in bfloat16 where it is to, with every weight cast anew at each use.
+
+        PyTorch keeps cast weights in one cache of all threads, emptied where any thread leaves such a context:
+        a weight used twice would get its gradient by one cast or by two, as the clock would have it.
+        """
+        return torch.autocast(
+            self.device.type, dtype=torch.bfloat16, enabled=self._in_bfloat16, cache_enabled=False
+        )
 
     def _put(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, non_blocking=True)

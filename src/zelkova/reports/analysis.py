@@ -56,7 +56,7 @@ def show_statistic(statistic: Statistic, most: int = SHOWN) -> list[str]:
         cells = [f"{text:<{wide[k]}}" if k == 0 else f"{text:>{wide[k]}}" for k, text in enumerate(row)]
         lines.append("  " + "  ".join(cells).rstrip())
     if len(rows) < len(statistic.rows):
-        lines.append(f"  ... and {len(statistic.rows) - len(rows)} more on the page")
+        lines.append(f"  ... and {len(statistic.rows) - len(rows)} more on the page (--out FILE.html)")
     return [*lines, *(f"  {note}" for note in statistic.notes)]
 
 
