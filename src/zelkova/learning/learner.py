@@ -176,7 +176,7 @@ class Learner:
     def _precision(self) -> torch.autocast:
         """Let the forward pass compute in bfloat16 where it is to, with every weight cast anew at each use.
 
-        PyTorch keeps cast weights in one cache of all threads, emptied where any thread leaves such a context:
+        PyTorch keeps cast weights in one cache of all threads, emptied when any thread leaves a context:
         a weight used twice would get its gradient by one cast or by two, as the clock would have it.
         """
         return torch.autocast(
