@@ -155,12 +155,7 @@ class LearnedAgent:
             tensor.copy_(torch.from_numpy(np.array(arrays[name])))
 
     def _precision(self) -> AbstractContextManager[Any]:
-        """Let the network compute in bfloat16 where it is to; numbers leave it as float32.
-
-        PyTorch's cache of cast weights is one for all threads and emptied where a context ends, a disabled
-        one too: a learner beside it casts again, and rounds its gradients otherwise. So none is entered in
-        vain, and a run that acts in bfloat16 is not exact.
-        """
+        """Let the network compute in bfloat16 where it is to; numbers leave it as float32."""
         return torch.autocast(self.device.type, torch.bfloat16) if self._in_bfloat16 else nullcontext()
 
     def _observed(self, observations: NDArray[Any], to_play: NDArray[np.int8]) -> Observed:
