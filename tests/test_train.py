@@ -466,3 +466,6 @@ def test_a_run_of_an_older_version_keeps_the_pace_of_its_settings(started: Path)
     extra = {name: told for name, told in saved.extra.items() if name != "pace"}
     older = dataclasses.replace(saved, extra=extra)
     assert read_pace(older) == Pace(learning.samples_per_position, learning.batch_size)
+    once = {"ratio": 0.1, "positions": 7, "steps": 2}  # as it was kept for a while
+    older = dataclasses.replace(saved, extra={**extra, "pace": once})
+    assert read_pace(older) == Pace(learning.samples_per_position, learning.batch_size, 7, 2)

@@ -223,10 +223,12 @@ def read_pace(checkpoint: Checkpoint) -> Pace:
         LookupError: the settings lack what it needs.
         TypeError: what was saved is no pace.
     """
-    if "pace" in checkpoint.extra:
-        return Pace(**checkpoint.extra["pace"])
+    kept = dict(checkpoint.extra.get("pace", {}))
+    if "samples" in kept:
+        return Pace(**kept)
     ratio = settings.parse_toml(checkpoint.description["config"], "the checkpoint")["learning"]
-    return Pace(float(ratio["samples_per_position"]), int(ratio["batch_size"]))
+    since = int(kept.get("positions", 0)), int(kept.get("steps", 0))
+    return Pace(float(ratio["samples_per_position"]), int(ratio["batch_size"]), *since)
 
 
 def train(
