@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.agents.counting import FakeNetwork
+from tests.agents.counting import FakeNetwork, positions
 
 from zelkova import games
 from zelkova.agents.agent import Agent
@@ -381,3 +381,20 @@ def test_a_tree_outlives_chance() -> None:
         with pytest.raises(SearchError, match="nature moves"):
             thinking.ponder()
     assert kept >= 3
+
+
+def test_the_move_to_play_leads_the_lines() -> None:
+    game, config, others = games.load("connect_four"), SearchConfig(num_simulations=12), 0
+    for position in positions(game, 12):
+        for lines in (1, 3):
+            thinking = Planner(game, FakeNetwork(game), config, PlannerConfig(num_lines=lines))
+            thinking.set_position(position.state)
+            answer = thinking.think()
+            assert answer.lines[0].actions[0] == answer.action
+            rest = [line.visits for line in answer.lines[1:]]
+            assert rest == sorted(rest, reverse=True)
+            assert len(answer.lines) <= lines
+            counts, values = answer.result.visit_counts[0], answer.result.q_values[0]
+            most = np.lexsort((-values, -counts))[0]
+            others += int(answer.result.actions[0, most]) != answer.action
+    assert others > 0, "no search played another move than visits and Q put first"

@@ -107,6 +107,12 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "no such file or folder" in refuse(capsys, "random", tmp_path / "missing", *named)
     assert "random has no games of its own" in refuse(capsys, "random", *named)
     assert "does not tell the game; next: name it with --game" in refuse(capsys, "random", text)
+    own = tmp_path / "own.txt"
+    own.write_text("# game: mine/nim.py\n# seed: 0\na1 b2\n")
+    assert (
+        "own.txt is of mine/nim.py, a file whose code is run only where you name it; next: --game"
+        in refuse(capsys, "random", own)
+    )
     assert "unknown player `nobody`" in refuse(capsys, "nobody", text, *named)
     assert "unknown game" in refuse(capsys, "random", text, "--game", "chess")
     assert "leave out the records" in refuse(capsys, "random", text, *named, "--position", "start")

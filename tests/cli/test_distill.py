@@ -24,12 +24,14 @@ def test_the_teacher_plays_its_positions_and_the_run_goes_on(
 ) -> None:
     sets = [word for text in (*SETS, "rating.every_rounds=0") for word in ("--set", text)]
     run = tmp_path / "run"
-    code, out, _ = leave(
+    code, out, err = leave(
         capsys, "distill", "connect_four_3p", "--teacher", "scaffold:4", "--positions", "600",
         "--out", run, *sets,
     )  # fmt: skip
     assert code == 0
-    assert f"the teacher is through; next: zelkova train --resume {run}" in out
+    assert f"{run}: the teacher is through" in out
+    assert (out + err).count("--resume") == 1
+    assert f"go on with: zelkova train --resume {run}; play it" in err
     again = Run(load_config(str(run / "config.toml")), run)
     again.resume()
     assert again.wheel.buffer.total_added >= 600
@@ -42,17 +44,49 @@ def test_the_teacher_plays_its_positions_and_the_run_goes_on(
 def test_a_stop_on_the_way_is_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "zelkova.cli.train.turn_wheel", lambda *_: None
-    )  # as if stopped before the first round
+    monkeypatch.setattr("zelkova.train.train", lambda *_: None)  # as if stopped before the first round
     sets = [word for text in SETS for word in ("--set", text)]
-    code, out, _ = leave(
-        capsys, "distill", "connect_four_3p", "--teacher", "scaffold:4", "--positions", "600",
-        "--out", tmp_path / "run", *sets,
-    )  # fmt: skip
+    run = tmp_path / "a run"
+    arguments: list[str | Path] = [
+        "connect_four_3p",
+        "--teacher",
+        "scaffold:4",
+        "--positions",
+        "600",
+        "--out",
+        run,
+        *sets,
+    ]
+    code, out, err = leave(capsys, "distill", *arguments)
     assert code == 0
-    assert "the teacher played 0 of 600; next: zelkova train --resume" in out
-    assert out.rstrip().endswith(f"--steps {600 // 64}")
+    assert f"{run}: the teacher played 0 of 600 positions" in out
+    assert (out + err).count("--resume") == 1
+    assert f"go on with: zelkova train --resume '{run}' --steps {600 // 64}; play it" in err
+
+
+def test_a_stop_at_once_is_told_the_teachers_end(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("zelkova.train.train", stop)
+    sets = [word for text in SETS for word in ("--set", text)]
+    run = tmp_path / "run"
+    arguments: list[str | Path] = [
+        "connect_four_3p",
+        "--teacher",
+        "scaffold:4",
+        "--positions",
+        "600",
+        "--out",
+        run,
+        *sets,
+    ]
+    code, out, err = leave(capsys, "distill", *arguments)
+    assert code == 130
+    assert (out + err).count("--resume") == 1
+    assert f"go on from round 0 with: zelkova train --resume {run} --steps {600 // 64}\n" in err
 
 
 @pytest.mark.parametrize(

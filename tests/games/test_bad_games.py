@@ -248,6 +248,15 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
         "text_to_action: return",
         "NotationError",
     ),
+    "no reason": (
+        "def observe",
+        "from zelkova.errors import NotationError\n\n\n"
+        + TEXT.format("str(action)", "int(text) if text.isdecimal() else refuse(text)")
+        + "\n\ndef refuse(text):\n    raise NotationError(f'`{text}` is no number')\n"
+        + "\n\ndef explain_illegal(game, state, action):\n    return 3\n\n\ndef observe",
+        "explain_illegal: def",
+        "gives 3 for action",
+    ),
     "not ASCII": (
         "def observe",
         'def draw_text(game, state, *, colour, unicode):\n    return "é"\n\n\ndef observe',

@@ -171,3 +171,90 @@ def test_initial_states_of_many_seeds_are_alike_for_games_without_chance() -> No
     game = games.load("hex")
     states = game.initial_states(np.arange(5, dtype=np.uint64))
     assert (states == states[0]).all()
+
+
+REASONS = [
+    ("tic_tac_toe", "b2", "b2", "b2 is taken"),
+    ("gomoku", "h8", "h8", "h8 is taken"),
+    ("hex", "f6", "f6", "f6 is taken"),
+    ("connect_four", "4 4 4 4 4 4", "4", "column 4 is full"),
+    ("connect_four_3p", "8 8 8 8 8 8", "8", "column 8 is full"),
+    ("othello", "d3", "d3", "d3 is taken"),
+    ("othello", "d3", "a1", "a1 turns no disc over"),
+    ("othello", "d3", "pass", "who can turn a disc over may not pass"),
+    ("breakthrough", "", "a3-a4", "a3 is empty"),
+    ("breakthrough", "a2-a3 h7-h6", "a1-b2", "b2 has a piece of one's own"),
+    ("breakthrough", "a2-a3 a7-a6 a3-a4 a6-a5", "a4-a5", "a5 is taken, and pieces capture aslant alone"),
+    ("breakthrough", "a2-a3 a7-a6", "a6-a7", "the piece on a6 is player 2's, and player 1 is to move"),
+    ("shogi3", "", "7g7f+", "neither 7g nor 7f is in Blue's promotion zone"),
+    ("shogi3", "", "9h5h", "5h has a piece of Blue's own"),
+    ("shogi3", "", "7g7e", "Blue's P on 7g does not move like that"),
+    ("shogi3", "", "3c3d", "3c has Green's P, and Blue is to move"),
+    ("shogi3", "", "P*5e", "Blue has no P in hand"),
+    ("shogi3", "", "L*5g", "5g is taken, and a drop needs an empty cell"),
+    ("shogi3", "", "N*1b", "Blue's N could never move from 1b"),
+]
+
+
+@pytest.mark.parametrize(("name", "moves", "move", "reason"), REASONS)
+def test_an_illegal_move_is_told_its_reason(name: str, moves: str, move: str, reason: str) -> None:
+    position = games.load(name).position()
+    for played in moves.split():
+        position.play(played)
+    assert position.explain_illegal(position.text_to_action(move)) == reason
+    with pytest.raises(IllegalActionError) as error:
+        position.play(move)
+    assert f"is not legal: {reason}; legal: " in str(error.value)
+
+
+SHOGI_REASONS = [
+    (
+        "9/2bP6/9/9/rK8/8gK/9/9/2bK6 b P/-/- - 0 own",
+        "7b7a",
+        "could never move again from 7a, and must promote: 7b7a+",
+    ),
+    (
+        "9/9/9/2bP6/rK8/8gK/9/9/2bK6 b P/-/- - 0 own",
+        "P*7f",
+        "Blue has an unpromoted pawn on that file already",
+    ),
+    (
+        "9/9/9/4gP4/rK8/8gK/9/9/2bK6 g -/-/P - 0 own",
+        "P*8d",
+        "Green has an unpromoted pawn on that rank already",
+    ),
+    ("9/2bG6/9/9/rK8/8gK/9/9/2bK6 b -/-/- - 0 own", "7b7a+", "Blue's G on 7b can't be promoted"),
+    ("9/2b+P6/9/9/rK8/8gK/9/9/2bK6 b -/-/- - 0 own", "7b7a+", "Blue's +P on 7b can't be promoted"),
+    ("9/2bK6/9/9/rK8/8gK/9/9/9 b -/-/- - 0 own", "7b7a+", "Blue's K on 7b can't be promoted"),
+    ("9/9/9/9/rK8/8gK/4gN4/9/2bK6 g -/-/- - 0 own", "5g7g", "Green's N on 5g does not move like that"),
+]
+
+
+@pytest.mark.parametrize(("text", "move", "reason"), SHOGI_REASONS)
+def test_reasons_in_three_player_shogi(text: str, move: str, reason: str) -> None:
+    from zelkova.games.shogi3.position import text_to_position
+
+    game = games.load("shogi3")
+    position = games.Position(game, text_to_position(game, text))
+    with pytest.raises((IllegalActionError, NotationError)) as error:
+        position.play(move)
+    assert reason in str(error.value).partition("\n")[0]
+
+
+@pytest.mark.parametrize("name", games.names())
+def test_every_illegal_action_has_a_reason(name: str) -> None:
+    rng = np.random.default_rng(11)
+    position = games.load(name).position(1)
+    for _ in range(30):
+        position.roll(rng)
+        if position.is_terminal:
+            break
+        legal = set(position.legal_actions().tolist())
+        illegal = [action for action in range(position.game.num_actions) if action not in legal]
+        for action in rng.permutation(illegal)[:20].tolist():
+            reason = position.explain_illegal(action)
+            assert reason, (name, action)
+            assert reason.isprintable()
+        position.play(int(rng.choice(sorted(legal))))
+    assert position.explain_illegal(-1) == ""
+    assert position.explain_illegal(position.game.num_actions) == ""

@@ -150,10 +150,78 @@ def test_moves_are_saved_and_nothing_is_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "game.txt"
     _, text = converse(["b2", f"save {file}", f"save {file}", "save", f"save {tmp_path}/no/game.txt"])
     assert file.read_text() == "# game: tic_tac_toe\n# seed: 0\n# result: not finished\nb2 a3\n"
-    assert f"saved to {file}" in text
+    assert f"saved to {file}, the moves as text" in text
     assert "is there already" in text
     assert "can't be written: No such file or directory" in text
     assert "save FILE" in text
+
+
+def test_a_file_has_the_form_that_its_name_ends_with(tmp_path: Path) -> None:
+    from zelkova.records.files import find_files, read_games
+
+    names = ["a.txt", "b.json", "c.jsonl"]
+    lines = ["7g7f", *(f"save {tmp_path / name}" for name in names), "resign", f"save {tmp_path / 'd.json'}"]
+    session, text = converse([*lines, f"save {tmp_path / 'e.xml'}", f"save {tmp_path / 'f'}"], "shogi3")
+    for name, form in zip(names, ["the moves as text", "a JSON record", "a JSON record"], strict=True):
+        assert f"saved to {tmp_path / name}, {form}" in text
+    moves = session.position.actions_played
+    for path in find_files([tmp_path]):
+        (played,) = read_games(session.game, path)
+        assert played.actions.tolist()[: len(moves)] == moves, path
+        assert len(played.actions) == len(moves) + (path.name == "d.json")  # with the resignation
+    endings = "games of shogi3 are saved as .txt, .json, .jsonl; next: save"
+    assert f"{tmp_path / 'e.xml'} ends in .xml; {endings} {tmp_path / 'e.txt'}" in text
+    assert f"{tmp_path / 'f'} has no ending; {endings} {tmp_path / 'f.txt'}" in text
+    _, text = converse([f"save {tmp_path / 'g.json'}"])
+    assert f"g.json ends in .json; games of tic_tac_toe are saved as .txt; next: save {tmp_path}" in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "d.json"]
+
+
+@pytest.mark.parametrize(
+    ("game", "line", "answer"),
+    [
+        ("connect_four", "8", "`8` is no column; allowed: 1 to 7; legal: 1 2 3 4 5 6 7; or type `help`"),
+        (
+            "othello",
+            "a1",
+            "`a1` is not legal here: a1 turns no disc over; legal: d3 c4 f5 e6; or type `help`",
+        ),
+        (
+            "shogi3",
+            "5e5d",
+            "`5e5d`: 5e is empty; allowed: a legal move of Blue's; "
+            "type `moves` for the 96 legal moves, or `help`",
+        ),
+        (
+            "shogi3",
+            "P*5e",
+            "`P*5e` is not legal here: Blue has no P in hand; type `moves` for the 96 legal moves, or `help`",
+        ),
+    ],
+)
+def test_what_is_refused_is_told_one_reason_and_what_to_do(game: str, line: str, answer: str) -> None:
+    _, text = converse([line], game)
+    assert text.splitlines()[-2] == answer
+
+
+def test_a_move_after_the_end_is_told_of_the_end() -> None:
+    _, text = converse(["resign", "a1"])
+    assert "`a1` is no command, and the game is over; type `new`, `undo`, `help` or `quit`" in text
+
+
+@pytest.mark.parametrize(
+    ("game", "scale"),
+    [
+        ("tic_tac_toe", "expected scores of 2 players: a win is 100, a draw 50, a loss 0"),
+        ("hex", "expected scores of 2 players: a win is 100, a loss 0"),
+        ("connect_four_3p", "expected scores of 3 players: a win is 100, a draw 33.3, a loss 0"),
+        ("shogi3", "expected scores of 3 players: a win is 100, a loss 0"),
+        ("2048", "expected returns on the game's range, 0 to 1"),
+    ],
+)
+def test_help_tells_the_scale_of_the_game(game: str, scale: str) -> None:
+    _, text = converse(["help"], game)
+    assert f"percentages are {scale};" in text
 
 
 @pytest.mark.parametrize("word", sorted([*COMMANDS, *ALIASES]))
@@ -224,3 +292,13 @@ def test_chance_is_announced_and_undone_alike() -> None:
     assert session.position.actions_played == before
     session.answer(move)
     assert session.position.actions_played == after, "taking back draws nothing new"
+
+
+def test_players_have_the_names_of_their_game() -> None:
+    session, text = converse(["new red", "new 3", "new purple", "resign"], "shogi3", seats=[0, 2])
+    assert "shogi3: you are player 1 and player 3 of 3, Blue and Green, against first" in text
+    assert "shogi3: you are player 2 of 3, Red, against first" in text
+    assert "Red (you) to move: " in text
+    assert "new takes a player from 1 to 3 or Blue, Red, Green; given: `purple`" in text
+    assert "the game is over: Green (you) resigned" in text
+    assert session.seats == {2}

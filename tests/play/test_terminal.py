@@ -99,7 +99,7 @@ def time_to_leave() -> tuple[float, float]:
         assert process.wait(30) == 0
         seconds = time.monotonic() - start
         after = os.times()
-        assert b"`play b D` is no move" in rest
+        assert b"`play b D` is no cell; allowed: a1 to c3" in rest
         assert process.stderr.read() == b""
     whole = after.children_user + after.children_system - before.children_user - before.children_system
     return seconds, whole - spent

@@ -1,5 +1,6 @@
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,3 +142,27 @@ def test_the_example_draws_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert text.startswith("<svg")
     assert text.count("<rect") > 10
     assert ">256 · " in text or ">257 · " in text
+
+
+@pytest.mark.parametrize("policy", ["gumbel", "trpo"])
+def test_the_move_that_is_played_leads_the_candidates(policy: Any) -> None:
+    from tests.agents.counting import FakeNetwork, positions
+
+    from zelkova.agents.planner import Planner
+    from zelkova.play.thinking import AgentThinker, planner_options
+
+    game = games.load("connect_four")
+    rng = np.random.default_rng(4)
+    others = 0
+    for position in positions(game, 12):
+        config = SearchConfig(policy=policy, num_simulations=12)
+        thinker = AgentThinker(Planner(game, FakeNetwork(game), config, planner_options(12, 1)), "fake")
+        thought = thinker.think(position, rng)
+        assert thought.candidates[0].action == thought.action
+        visits = [candidate.visits for candidate in thought.candidates]
+        assert visits[1:] == sorted(visits[1:], reverse=True)
+        assert len({candidate.action for candidate in thought.candidates}) == len(visits)
+        others += visits[0] < max(visits) or thought.candidates[0].shares[position.to_play] != max(
+            one.shares[position.to_play] or 0.0 for one in thought.candidates if one.visits == visits[0]
+        )
+    assert others > 0, "no search played another move than visits and shares put first"

@@ -84,7 +84,7 @@ class Answer:
     result: SearchResult  # one row: weights, visits, Q and values of the whole tree
     simulations: int  # that were added this time
     ended: Ending  # budget: spent; time: up; stop: was called; full: the tree has no room for more
-    lines: tuple[Line, ...]  # most visited first, equals by the mover's Q
+    lines: tuple[Line, ...]  # that of `action`, then most visited first, equals by the mover's Q
 
 
 class Planner:
@@ -128,12 +128,11 @@ class Planner:
                 " next: a larger room"
             )
         node = NODE_BYTES + 8 * game.words + 8 * game.max_edges + 16 * game.num_players
-        cache = self.options.cache
+        cache, leaves = self.options.cache, self.options.num_leaves
         require_memory(
             room * node + cache * 4 * game.max_edges,
             f"a planner with room for {room} simulations and a cache of {cache}",
         )
-        leaves = self.options.num_leaves
         self._model = make_model(game, engine, 1, room + 1, leaves=leaves, cache=cache)
         self._asked = with_rollouts(self._model, config)
         self._search = BatchSearch(
@@ -325,8 +324,7 @@ class Planner:
             The simulations to do, 0 where none are left to do, and what it means to have done them.
         """
         self._require_choice()
-        search = self._search
-        is_gumbel = self.config.policy == "gumbel"
+        search, is_gumbel = self._search, self.config.policy == "gumbel"
         if self._node != 0 or is_gumbel:
             self._node = -1
             self._model.place(self._here().state)
@@ -378,14 +376,17 @@ class Planner:
 
     def _answer(self, simulations: int, ended: Ending) -> Answer:
         result = self._search.result_so_far()
-        lines: tuple[Line, ...] = ()
-        if self.options.num_lines:
-            widths = [self.options.num_lines] + [1] * (self.options.line_length - 1)
-            tree = read_branches(self._search, widths)
-            lines = tuple(
-                Line(tuple(_actions(branch)), branch.visits, branch.value) for branch in tree.children
-            )
+        lines = self._read_lines(int(result.action[0])) if self.options.num_lines else ()
         return Answer(int(result.action[0]), result, simulations, ended, lines)
+
+    def _read_lines(self, action: int) -> tuple[Line, ...]:
+        """Read the best lines: that of the action to play, which need not be the most visited, leads."""
+        most, below = self.options.num_lines, [1] * (self.options.line_length - 1)
+        best = read_branches(self._search, [most, *below]).children
+        if action not in [branch.action for branch in best]:
+            best = read_branches(self._search, [MOST["num_lines"], *below]).children
+        best = tuple(sorted(best, key=lambda branch: branch.action != action)[:most])
+        return tuple(Line(tuple(_actions(branch)), branch.visits, branch.value) for branch in best)
 
 
 def _is_number(given: object, kind: type) -> bool:

@@ -121,6 +121,11 @@ def _game_of(
             rules = game_of_run(own, overrides)
         elif named is not None and named.name in games.names():
             rules = games.load(named.name, {**named.options, **game_options(overrides)})
+        elif named is not None:
+            raise ConfigError(
+                f"{files[0]} is of {named.name[:80]}, a file whose code is run only where"
+                f" you name it; next: --game {named.name[:80]}"
+            )
         else:
             raise ConfigError(
                 f"{files[0] if files else agent} does not tell the game; next: name it with --game, such as"

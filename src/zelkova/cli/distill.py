@@ -1,12 +1,15 @@
 """`zelkova distill`: raise an agent from a teacher's games, to go on with by self-play."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zelkova.cli import console
 from zelkova.cli.options import Device, Json, Overrides, Seed, Size, as_overrides
+
+if TYPE_CHECKING:
+    from zelkova.train import Run
 
 
 def distill(
@@ -35,11 +38,14 @@ def distill(
     given = [*given, f"teacher.player={teacher}", f"teacher.positions={positions}"]
     config = load_config(source, given)
     pace = Pace(config.samples_per_position(is_taught=True), config.learning.batch_size)
-    steps = pace.steps_due(positions, 0)
+    last = max(pace.steps_due(positions, 0), 1)
+
+    def more(run: "Run") -> str:
+        """Give the end that is to be told a teacher who is not through: else it would go on by self-play."""
+        return f"--steps {last}" if run.wheel.buffer.total_added < positions else ""
+
     with Figures(json) as figures, open_run(source, None, out, given) as run:
-        turn_wheel(run, Limits(None, max(steps, 1)), figures)
+        turn_wheel(run, Limits(None, last), figures, more)
         played = run.wheel.buffer.total_added
-        how, more = "the teacher is through", ""
-        if played < positions:  # without an end it would go on by self-play
-            how, more = f"the teacher played {played} of {positions}", f" --steps {max(steps, 1)}"
-        console.result(f"{how}; next: zelkova train --resume {run.folder}{more}")
+        how = f"played {played} of {positions} positions" if more(run) else "is through"
+        console.result(f"{run.folder}: the teacher {how}")

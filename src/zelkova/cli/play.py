@@ -4,6 +4,7 @@ Exit status: 0 when a person leaves, when the input ends (also at once, or withi
 game is over; 2 where something asked for is unknown or can't be read; 130 after Ctrl-C.
 """
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -262,7 +263,7 @@ def _refuse_other(name: str, other: Game, game: Game) -> None:
         raise ConfigError(f"{name} plays {other.name}, not {game.name}; next: name the run alone")
     if other.options != game.options:
         raise ConfigError(
-            f"{name} plays {other.name} with {other.options}, not {game.options}; "
+            f"{name} plays {spell_game(other)}, not {spell_game(game)}; "
             "next: name the run alone, or give the same options with --set game.KEY=VALUE"
         )
 
@@ -288,5 +289,8 @@ def _parse_seats(text: str, game: Game) -> frozenset[int]:
 
 
 def spell_game(game: Game) -> str:
-    """Name a game with its options."""
-    return f"{game.name} {game.options}" if game.options is not None else game.name
+    """Name a game with its options, as connect_four (height=6, width=7, run=4, players=2)."""
+    if game.options is None:
+        return game.name
+    options = dataclasses.asdict(game.options)
+    return f"{game.name} ({', '.join(f'{key}={value}' for key, value in options.items())})"

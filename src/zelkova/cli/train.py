@@ -4,7 +4,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -110,13 +110,20 @@ def train(
         turn_wheel(run, limits, figures)
 
 
-def turn_wheel(run: "Run", limits: "Limits", figures: "Figures") -> None:
+def _nothing(run: "Run") -> str:
+    return ""
+
+
+def turn_wheel(
+    run: "Run", limits: "Limits", figures: "Figures", more: "Callable[[Run], str]" = _nothing
+) -> None:
     """Say where it runs, compile, and train until a limit or a stop.
 
     Args:
         run: begun or resumed.
         limits: when to stop.
         figures: takes those of the last round.
+        more: gives, at the end, the options with which the run is to go on besides --resume.
     """
     wheel = run.wheel
     where = f"{wheel.device} ({wheel.device_reason})"
@@ -125,7 +132,7 @@ def turn_wheel(run: "Run", limits: "Limits", figures: "Figures") -> None:
         "compiling what this machine has not compiled yet: a minute at the first start, then nothing"
     )
     wheel.warm_up()
-    spend(run, limits)
+    spend(run, limits, more)
     for name, value in run.last_metrics.items():
         figures.add(name if "/" in name else f"train/{name}", value, run=str(run.folder))
 
@@ -265,9 +272,9 @@ def refuse_unusable(config: "RunConfig") -> None:
     refuse_broken(game)
 
 
-def go_on(folder: Path) -> str:
-    """Give the command that goes on with a run."""
-    return f"zelkova train --resume {shlex.quote(str(folder))}"
+def go_on(folder: Path, more: str = "") -> str:
+    """Give the command that goes on with a run, with more options if there are any."""
+    return " ".join(filter(None, ("zelkova train --resume", shlex.quote(str(folder)), more)))
 
 
 def name_run(config: "RunConfig") -> str:
@@ -305,8 +312,8 @@ def new_alarms(metrics: Mapping[str, float], alarmed: set[str]) -> list[str]:
     ]
 
 
-def spend(run: "Run", limits: "Limits") -> None:
-    """Train until a limit or a signal, showing how it goes."""
+def spend(run: "Run", limits: "Limits", more: "Callable[[Run], str]" = _nothing) -> None:
+    """Train until a limit or a signal, showing how it goes and how to go on; see turn_wheel."""
     from zelkova.reports.metrics import show_opponent
     from zelkova.train import train
 
@@ -331,11 +338,12 @@ def spend(run: "Run", limits: "Limits") -> None:
         try:
             train(run, limits, watch, lambda: stop.is_asked)
         except KeyboardInterrupt:
-            progress.say(f"stopped at once; go on from round {run.saved_round} with: {go_on(run.folder)}")
+            command = go_on(run.folder, more(run))
+            progress.say(f"stopped at once; go on from round {run.saved_round} with: {command}")
             raise
     where = run.folder
     console.result(
         f"{where}: round {run.wheel.round}, step {run.wheel.learner.steps}, {run.wheel.games} games"
     )
     verb, what = ("measure it", "arena") if run.config.env.id else ("play it", "play")
-    console.note(f"go on with: {go_on(where)}; {verb}: zelkova {what} {shlex.quote(str(where))}")
+    console.note(f"go on with: {go_on(where, more(run))}; {verb}: zelkova {what} {shlex.quote(str(where))}")

@@ -139,6 +139,20 @@ def check_keys(played: list[Played]) -> None:
                 )
 
 
+def _check_explanations(game: Game, record: Any, legal: set[int], *, is_chance: bool) -> None:
+    """Ask why actions that are not legal are not: one line of words each; of a notation that has any."""
+    explain = getattr(game.notation, "explain_illegal", None)
+    if explain is None or is_chance or not legal:
+        return
+    illegal = [action for action in range(game.num_actions) if action not in legal]
+    for action in illegal[:: len(illegal) // _MOST_MOVES + 1]:
+        text = _call("explain_illegal", explain, game, record, action)
+        if not isinstance(text, str) or not text or not text.isprintable():
+            raise BrokenPromiseError(
+                "explain_illegal", f"gives {text!r} for action {action}; allowed: words on one line"
+            )
+
+
 def check_notation(game: Game, visit: Visit) -> None:
     """Write every legal move, or every outcome where nature moves, and read it back."""
     write = getattr(game.notation, "action_to_text", None)
@@ -166,6 +180,7 @@ def check_notation(game: Game, visit: Visit) -> None:
             raise BrokenPromiseError(
                 "text_to_action", f"reads `{text}` as {back}; it was written for action {action}"
             )
+    _check_explanations(game, record, {*map(int, visit.legal)}, is_chance=visit.to_play < 0)
     try:
         read(game, record, "?!")
     except NotationError:

@@ -147,6 +147,14 @@ class Game:
             np.ndarray((len(states),), self.state_dtype, raw.data, strides=(raw.strides[0],)) if size else raw
         )
 
+    @property
+    def seat_names(self) -> list[str]:
+        """The players as the notation names them in PLAYERS, else player 1, player 2, ..."""
+        names = getattr(self.notation, "PLAYERS", None)
+        if isinstance(names, tuple | list) and len(names) == self.num_players:
+            return [str(name) for name in names]
+        return [f"player {seat + 1}" for seat in range(self.num_players)]
+
     def position(self, seed: int = 0) -> "Position":
         """Give a friendly initial position to play on."""
         return Position(self, self.initial_states(np.array([seed], np.uint64)))
@@ -260,6 +268,24 @@ class Position:
             raise NotationError(f"`{text}` is no move of {self.game.name}; allowed: an action number")
         return int(text)
 
+    def explain_illegal(self, action: int) -> str:
+        """Say why an action is not legal, as the game's notation words it; empty where it has no words.
+
+        Args:
+            action: its number; not a legal one.
+        """
+        explain = getattr(self.game.notation, "explain_illegal", None)
+        is_asked = 0 <= action < self.game.num_actions and not self.is_chance and not self.is_terminal
+        return str(explain(self.game, self.record, action)) if explain and is_asked else ""
+
+    def moves_played(self) -> list[str]:
+        """Give the moves and outcomes played so far, each as text in the position it was played in."""
+        back, moves = self.copy(), []
+        for action in reversed(self.actions_played):
+            back.undo()
+            moves.append(back.action_to_text(action))
+        return moves[::-1]
+
     def play(self, move: int | str) -> "Position":
         """Play a legal move in place, or a possible outcome; by number or as text; gives the position itself.
 
@@ -275,7 +301,10 @@ class Position:
         elif action not in self.legal_actions():
             shown = self.action_to_text(action) if 0 <= action < self.game.num_actions else str(action)
             allowed = " ".join(self.legal_moves()) or "none, the game is over"
-            raise IllegalActionError(f"move {shown} (action {action}) is not legal; legal: {allowed}\n{self}")
+            why = self.explain_illegal(action)
+            raise IllegalActionError(
+                f"move {shown} (action {action}) is not legal{why and f': {why}'}; legal: {allowed}\n{self}"
+            )
         self._past.append((self._state.copy(), action))
         self._rules.step(self._state, action)
         return self

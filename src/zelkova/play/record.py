@@ -1,9 +1,18 @@
-"""Writes the moves of a game as text: remarks that begin with `#`, then the moves on one line."""
+"""Writes a game to a file, in the form that the file's name ends with.
+
+`.txt`: remarks that begin with `#`, then the moves on one line. `.json` and `.jsonl`: the game's own records,
+where a module `record` beside its rules has `write_played`. `zelkova analyze` reads all of them.
+"""
 
 import dataclasses
 from pathlib import Path
 
-from zelkova.games.game import Position
+from zelkova.errors import NotationError
+from zelkova.games.game import Game, Position
+from zelkova.games.registry import beside
+
+TEXT = ".txt"
+RECORDS = (".json", ".jsonl")
 
 
 def write_moves(position: Position, seed: int, resigned: int | None = None) -> str:
@@ -25,27 +34,46 @@ def write_moves(position: Position, seed: int, resigned: int | None = None) -> s
         lines.append("# result: " + " ".join(f"{value:g}" for value in position.returns))
     else:
         lines.append("# result: not finished")
-    return "\n".join([*lines, " ".join(_moves(position))]) + "\n"
+    return "\n".join([*lines, " ".join(position.moves_played())]) + "\n"
 
 
-def save_moves(path: Path, position: Position, seed: int, resigned: int | None = None) -> None:
+def known_endings(game: Game) -> tuple[str, ...]:
+    """List what the name of a game's file may end with."""
+    has_records = hasattr(beside(game, "record"), "write_played")
+    return (TEXT, *RECORDS) if has_records else (TEXT,)
+
+
+def save_game(path: Path, position: Position, seed: int, resigned: int | None = None) -> str:
     """Write a game to a new file.
 
     Args:
-        path: of the file.
+        path: of the file; its ending is the form.
         position, seed, resigned: as for write_moves.
+    Returns:
+        what was written, in words.
     Raises:
+        NotationError: the game has no form of that ending; names those it has.
         FileExistsError: there is such a file.
         OSError: it can't be written.
     """
+    game, endings = position.game, known_endings(position.game)
+    if path.suffix not in endings:
+        given = f"ends in {path.suffix}" if path.suffix else "has no ending"
+        raise NotationError(
+            f"{path} {given}; games of {game.name} are saved as {', '.join(endings)}; "
+            f"next: save {path.with_suffix(TEXT)}"
+        )
+    if path.suffix == TEXT:
+        text, what = write_moves(position, seed, resigned), "the moves as text"
+    else:
+        text, what = f"{_write_record(position, resigned)}\n", "a JSON record"
     with path.open("x", encoding="utf-8") as file:
-        file.write(write_moves(position, seed, resigned))
+        file.write(text)
+    return what
 
 
-def _moves(position: Position) -> list[str]:
-    """Write each move as it was in the position it was played in."""
-    back, moves = position.copy(), []
-    for action in reversed(position.actions_played):
-        back.undo()
-        moves.append(back.action_to_text(action))
-    return moves[::-1]
+def _write_record(position: Position, resigned: int | None) -> str:
+    """Ask the game for its own record on one line."""
+    write = getattr(beside(position.game, "record"), "write_played", None)
+    assert write is not None, "known_endings looked for it"
+    return str(write(position, resigned))

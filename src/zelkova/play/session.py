@@ -16,7 +16,7 @@ import numpy as np
 from zelkova.errors import NotationError
 from zelkova.games import Game
 from zelkova.play import wording
-from zelkova.play.record import save_moves
+from zelkova.play.record import known_endings, save_game
 from zelkova.play.thinking import Thinker, Thought, follow
 
 COMMANDS = {
@@ -26,7 +26,7 @@ COMMANDS = {
     "moves": "all legal moves",
     "board": "draw the board again (`draw` too)",
     "new": "begin a new game; `new 2` as player 2",
-    "save": "write the moves so far to a file: `save FILE`",
+    "save": "write the game so far to a file: `save game.txt`",
     "resign": "give up",
     "help": "this list",
     "quit": "leave (`exit` and the end of input too)",
@@ -118,8 +118,8 @@ class Session:
         elif len(self.seats) == count:
             self._write(f"{self.game.name}: you play every side, {name} gives hints; type a move or `help`")
         else:
-            who = " and ".join(f"player {seat + 1}" for seat in sorted(self.seats))
-            self._write(f"{self.game.name}: you are {who} of {count} against {name}; type a move or `help`")
+            who = wording.show_seats(self.game, self.seats)
+            self._write(f"{self.game.name}: you are {who} against {name}; type a move or `help`")
 
     def _rng(self) -> np.random.Generator:
         """Give the generator of this moment: the same position of the same game always gets the same."""
@@ -139,9 +139,9 @@ class Session:
                 self._write(f"chance gives {self.position.action_to_text(outcome)}")
                 self.position.play(outcome)
                 continue
-            mover = wording.show_player(self.position.to_play, self.seats)
+            mover = wording.show_player(self.game, self.position.to_play, self.seats)
             thought = self.thinker.think(self.position, self._rng())
-            shares = wording.show_shares(thought.shares)
+            shares = wording.show_shares(self.game, thought.shares)
             move = self.position.action_to_text(thought.action)
             self.position.play(thought.action)
             self._write(f"{mover} plays {move}" + (f"; expects {shares}" if shares else ""))
@@ -157,12 +157,16 @@ class Session:
     def _say_turn(self) -> None:
         """Say whose turn it is and what is legal, or how the game ended."""
         if self.resigned is not None:
-            self._write(f"the game is over: {wording.show_player(self.resigned, self.seats)} resigned")
+            self._write(
+                f"the game is over: {wording.show_player(self.game, self.resigned, self.seats)} resigned"
+            )
         elif self.position.is_terminal:
             self._write(wording.show_ending(self.position, self.seats))
         else:
             moves = wording.show_moves(self.position.legal_moves(), wording.MOST_MOVES)
-            self._write(f"{wording.show_player(self.position.to_play, self.seats)} to move: {moves}")
+            self._write(
+                f"{wording.show_player(self.game, self.position.to_play, self.seats)} to move: {moves}"
+            )
             return
         if self.seats:
             self._write("type `new`, `undo` or `quit`")
@@ -182,21 +186,49 @@ class Session:
     def _refuse(self, text: str) -> None:
         """Say why a text is neither a move nor a command, and what is."""
         shown = wording.show_input(text)
+        illegal = None if self.is_over or text.startswith("/") else self._explain_illegal(text)
         near = wording.nearest(text.split(maxsplit=1)[0].removeprefix("/"), [*COMMANDS, *ALIASES])
-        if near or text.startswith("/") or self.is_over:
+        if illegal is not None:
+            self._write(f"{shown} is not legal here{illegal and f': {illegal}'}; {self._show_next()}")
+        elif near or text.startswith("/"):
             meant = f"; hint: did you mean `{near}`?" if near else ""
             self._write(f"{shown} is no command; known: {', '.join(COMMANDS)}{meant}")
-            return
+        elif self.is_over:
+            self._write(f"{shown} is no command, and the game is over; type `new`, `undo`, `help` or `quit`")
+        else:
+            self._write(f"{self._explain_unread(text)}; {self._show_next()}")
+
+    def _explain_illegal(self, text: str) -> str | None:
+        """Say why a move is not legal; empty where the game has no words for it, None where it is no move."""
+        try:
+            action = self.position.text_to_action(text)
+        except _NOTATION_FAULTS:
+            return None
+        try:
+            why = self.position.explain_illegal(action)
+        except _NOTATION_FAULTS:
+            why = ""
+        return why if why.isprintable() else ""
+
+    def _explain_unread(self, text: str) -> str:
+        """Say why a text is no move, in the words of the game's notation where it has some."""
+        message = ""
         try:
             self.position.text_to_action(text)
-            reason = "is not legal here"
         except NotationError as error:
             message = str(error)
-            reason = f"is no move ({message})" if message.isprintable() else "is no move"
         except _NOTATION_FAULTS:
-            reason = "is no move"
-        moves = wording.show_moves(self.position.legal_moves(), wording.MOST_MOVES)
-        self._write(f"{shown} {reason}; legal: {moves}; or type `help`")
+            pass
+        if not message or not message.isprintable():
+            return f"{wording.show_input(text)} is no move"
+        return message if f"`{text}`" in message else f"{wording.show_input(text)} is no move: {message}"
+
+    def _show_next(self) -> str:
+        """Say what may be typed in place of what was refused."""
+        moves = self.position.legal_moves()
+        if len(moves) > wording.MOST_MOVES:
+            return f"type `moves` for the {len(moves)} legal moves, or `help`"
+        return f"legal: {wording.show_moves(moves)}; or type `help`"
 
     def _think(self) -> Thought | None:
         """Ask for an opinion on the position; say so where there is none to be had."""
@@ -213,7 +245,7 @@ class Session:
         thought = self._think()
         if thought is not None:
             move = self.position.action_to_text(thought.action)
-            shares = wording.show_shares(thought.shares)
+            shares = wording.show_shares(self.game, thought.shares)
             self._write(f"{self.thinker.name} would play {move}; expects {shares}")
 
     def _do_lines(self, rest: str) -> None:
@@ -231,10 +263,9 @@ class Session:
             )
             for candidate in best
         ]
-        who = wording.show_player(self.position.to_play, self.seats)
-        self._write(
-            f"best lines of {self.thinker.name} for {who}; it expects {wording.show_shares(thought.shares)}"
-        )
+        who = wording.show_player(self.game, self.position.to_play, self.seats)
+        shares = wording.show_shares(self.game, thought.shares)
+        self._write(f"best lines of {self.thinker.name} for {who}; it expects {shares}")
         self._write("\n".join(wording.show_lines(self.position, lines)))
 
     def _do_undo(self, _: str) -> None:
@@ -264,10 +295,13 @@ class Session:
     def _do_new(self, rest: str) -> None:
         count = self.game.num_players
         if rest:
-            if not (rest.isascii() and rest.isdecimal() and len(rest) < 4 and 1 <= int(rest) <= count):
-                self._write(f"new takes a player from 1 to {count}; given: {wording.show_input(rest)}")
+            names = [name.lower() for name in self.game.seat_names]
+            known = [*map(str, range(1, count + 1)), *names]
+            if rest.lower() not in known:
+                own = f" or {', '.join(self.game.seat_names)}" if names[0] != "player 1" else ""
+                self._write(f"new takes a player from 1 to {count}{own}; given: {wording.show_input(rest)}")
                 return
-            self.seats = frozenset({int(rest) - 1})
+            self.seats = frozenset({known.index(rest.lower()) % count})
         self.games += 1
         self.resigned = None
         self.position = self.game.position(self.table.seed + self.games)
@@ -276,17 +310,20 @@ class Session:
 
     def _do_save(self, rest: str) -> None:
         if not rest:
-            self._write("save takes a file's name: save FILE")
+            endings = " or ".join(known_endings(self.game))
+            self._write(f"save takes a file's name that ends in {endings}: save FILE")
             return
         try:
-            save_moves(Path(rest), self.position, self.table.seed + self.games, self.resigned)
+            what = save_game(Path(rest), self.position, self.table.seed + self.games, self.resigned)
         except FileExistsError:
             self._write(f"{rest} is there already; give another name")
+        except NotationError as error:
+            self._write(str(error))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             self._write(f"{rest} can't be written: {reason}")
         else:
-            self._write(f"saved to {rest}")
+            self._write(f"saved to {rest}, {what}")
 
     def _do_resign(self, _: str) -> None:
         if self.is_over:
@@ -296,10 +333,12 @@ class Session:
         self._say_turn()
 
     def _do_help(self, _: str) -> None:
-        self._write("a move is written like one of: " + (" ".join(self.position.legal_moves()[:8]) or "-"))
+        moves = [] if self.is_over else self.position.legal_moves()
+        if moves:  # some from everywhere, as drops and promotions stand at the end
+            self._write(f"a move is written like one of: {' '.join(moves[:: -(-len(moves) // 8)])}")
         self._write("\n".join(f"  {name:<7} {what}" for name, what in COMMANDS.items()))
         self._write(
-            "percentages are expected scores on the game's range: of two players a win is 100, a draw 50;\n"
+            f"percentages are {wording.show_scale(self.game)};\n"
             "visits are the simulations that went through a move; of alpha-beta and the like, positions"
         )
 

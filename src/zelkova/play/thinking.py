@@ -42,7 +42,7 @@ class Thought:
 
     action: int  # what would be played
     shares: Shares = ()  # [P] expected share of each player, 0..1; empty where there is no opinion
-    candidates: tuple[Candidate, ...] = ()  # best first: by visits, then by the mover's share
+    candidates: tuple[Candidate, ...] = ()  # `action`, then by visits, then by the mover's share
 
 
 class Thinker(Protocol):
@@ -95,9 +95,9 @@ class UctThinker:
             Candidate(int(tried[k]), int(visits[k]), _shares(position.game, values[k]))
             for k in _best_first(tried, visits, values[:, position.to_play])
         )
-        return Thought(
-            int(found.actions[0]), _shares(position.game, visits @ values / visits.sum()), candidates
-        )
+        action = int(found.actions[0])
+        shares = _shares(position.game, visits @ values / visits.sum())
+        return Thought(action, shares, _lead(action, candidates))
 
 
 class ClassicThinker:
@@ -149,7 +149,8 @@ class AgentThinker:
             Candidate(line.actions[0], line.visits, _shares(game, line.value), line.actions[1:])
             for line in answer.lines
         )
-        return Thought(answer.action, _shares(game, answer.result.improved_value[0]), candidates)
+        shares = _shares(game, answer.result.improved_value[0])
+        return Thought(answer.action, shares, _lead(answer.action, candidates))
 
 
 class LearnedThinker:
@@ -170,17 +171,15 @@ class LearnedThinker:
         plan = self._agent.search(position.state)
         tried = np.flatnonzero(plan.visit_counts[0])
         drawn = plan.sampled_actions
-        return Thought(
-            int(plan.action[0]),
-            _shares(position.game, plan.improved_value[0]),
-            _candidates(
-                position.game,
-                position.to_play,
-                tried if drawn is None else drawn[0, tried],
-                plan.visit_counts[0, tried],
-                plan.q_values[0, tried],
-            ),
+        candidates = _candidates(
+            position.game,
+            position.to_play,
+            tried if drawn is None else drawn[0, tried],
+            plan.visit_counts[0, tried],
+            plan.q_values[0, tried],
         )
+        action = int(plan.action[0])
+        return Thought(action, _shares(position.game, plan.improved_value[0]), _lead(action, candidates))
 
 
 def planner_options(num_simulations: int, num_leaves: int) -> "PlannerConfig":
@@ -257,6 +256,19 @@ def _candidates(
         Candidate(int(actions[k]), int(visits[k]), _mover_shares(game, mover, float(q_values[k])))
         for k in _best_first(actions, visits, q_values)
     )
+
+
+def _lead(action: int, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """Put the move that is played before all others: it need not be the most visited one.
+
+    Gumbel plays by its own score, a proven win is played at once, and a regularised policy may play a move
+    that no simulation went through: it then leads without visits and without shares.
+    """
+    if not candidates or candidates[0].action == action:
+        return candidates
+    unknown: Shares = (None,) * len(candidates[0].shares)
+    own = next((one for one in candidates if one.action == action), Candidate(action, 0, unknown))
+    return (own, *(one for one in candidates if one.action != action))
 
 
 def _best_first(actions: NDArray[Any], visits: NDArray[np.int32], q_values: NDArray[np.float32]) -> list[int]:

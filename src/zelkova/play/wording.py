@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
-from zelkova.games.game import Position
+from zelkova.games.game import Game, Position
 from zelkova.play.thinking import Candidate, Shares
 
 MOST_MOVES = 40  # legal moves that are listed without being asked for
@@ -23,10 +23,20 @@ def show_share(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
-def show_shares(shares: Shares) -> str:
+def show_shares(game: Game, shares: Shares) -> str:
     """Write every known share: player 1 48.2 %, player 2 51.8 %."""
-    known = [(seat, share) for seat, share in enumerate(shares) if share is not None]
-    return ", ".join(f"player {seat + 1} {show_share(share)}" for seat, share in known)
+    known = [(game.seat_names[seat], share) for seat, share in enumerate(shares) if share is not None]
+    return ", ".join(f"{name} {show_share(share)}" for name, share in known)
+
+
+def show_scale(game: Game) -> str:
+    """Say what percentages mean in a game: of as many players as it has."""
+    low, high = game.return_range
+    if game.num_players == 1:
+        return f"expected returns on the game's range, {low:g} to {high:g}"
+    even = 0.0 if game.num_players == 2 else 1.0 / game.num_players
+    draw = f", a draw {100 * (even - low) / (high - low):.3g}" if game.has_draws else ""
+    return f"expected scores of {game.num_players} players: a win is 100{draw}, a loss 0"
 
 
 def show_moves(moves: Sequence[str], most: int | None = None) -> str:
@@ -54,8 +64,7 @@ def show_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def show_lines(position: Position, lines: Iterable[tuple[Candidate, list[str]]]) -> list[str]:
     """Write the best lines as a table: move, visits, each player's share, the line of play."""
-    players = range(position.game.num_players)
-    rows = [["move", "visits", *(f"player {seat + 1}" for seat in players), "line"]]
+    rows = [["move", "visits", *position.game.seat_names, "line"]]
     for candidate, moves in lines:
         shares = [show_share(share) for share in candidate.shares]
         rows.append([moves[0], str(candidate.visits), *shares, " ".join(moves)])
@@ -72,15 +81,21 @@ def show_ending(position: Position, seats: frozenset[int]) -> str:
     if len(winners) == len(returns):
         return "the game is over: a draw"
     if len(winners) == 1:
-        return f"the game is over: {show_player(winners[0], seats)} wins"
-    return (
-        "the game is over: " + " and ".join(show_player(seat, seats) for seat in winners) + " share the win"
-    )
+        return f"the game is over: {show_player(position.game, winners[0], seats)} wins"
+    names = [show_player(position.game, seat, seats) for seat in winners]
+    return f"the game is over: {' and '.join(names)} share the win"
 
 
-def show_player(seat: int, seats: frozenset[int]) -> str:
-    """Name a player by number, from 1; `you` marks a person who sits alone."""
-    return f"player {seat + 1}" + (" (you)" if seats == {seat} else "")
+def show_player(game: Game, seat: int, seats: frozenset[int]) -> str:
+    """Name a player as the game does, or by number, from 1; `you` marks a person who sits alone."""
+    return game.seat_names[seat] + (" (you)" if seats == {seat} else "")
+
+
+def show_seats(game: Game, seats: frozenset[int]) -> str:
+    """Say who somebody is: player 2 of 3; or with names, player 2 of 3, Red."""
+    numbers = " and ".join(f"player {seat + 1}" for seat in sorted(seats))
+    names = [game.seat_names[seat] for seat in sorted(seats) if game.seat_names[seat] != f"player {seat + 1}"]
+    return f"{numbers} of {game.num_players}" + (f", {' and '.join(names)}," if names else "")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

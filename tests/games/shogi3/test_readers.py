@@ -105,9 +105,11 @@ def test_a_loaded_position_may_be_over() -> None:
         ("0g7f", "is no move"),
         ("7g7f*", "is no move"),
         ("K*5e", "is no move"),
-        ("7g5f", "no piece moves like that"),
+        ("7g5f", "Blue's P on 7g does not move like that"),
+        ("7i7f", "Blue's K on 7i does not move like that"),
         ("7f7e", "7f is empty"),
-        ("7i7f", "7i has another piece in its way"),
+        ("9h4h", "the piece on 5h is in the way of Blue's R on 9h"),
+        ("3g3c", "3g has Green's P, and Blue is to move; allowed: a legal move of Blue's"),
     ],
 )
 def test_text_that_is_no_move(move: str, message: str) -> None:

@@ -18,10 +18,7 @@ _WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)  # of a bar, in
 
 def name_seats(game: Game) -> list[str]:
     """Name the players as the game's notation does, else player 1, player 2, ..."""
-    names = getattr(game.notation, "PLAYERS", None)
-    if isinstance(names, tuple | list) and len(names) == game.num_players:
-        return [str(name) for name in names]
-    return [f"player {seat + 1}" for seat in range(game.num_players)]
+    return game.seat_names
 
 
 def count_results(game: Game, games: Sequence[PlayedGame]) -> Statistic:

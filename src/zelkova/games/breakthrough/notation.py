@@ -41,3 +41,20 @@ def text_to_action(game: Any, state: Any, text: str) -> int:
         if _target(game, state, action) == target:
             return action
     raise NotationError(f"`{text}` is no step forward; allowed: one row ahead, at most one column aside")
+
+
+def explain_illegal(game: Any, state: Any, action: int) -> str:
+    """Say why a step can't be made: whose piece it is, or what stands in its way."""
+    height, width = game.options.height, game.options.width
+    mark, board = int(state["to_play"]) + 1, state["board"].ravel()
+    left, target = action // 3, _target(game, state, action)
+    start = cell_to_text(left, height, width)
+    if board[left] == 0:
+        return f"{start} is empty"
+    if board[left] != mark:
+        return f"the piece on {start} is player {board[left]}'s, and player {mark} is to move"
+    if target < 0:
+        return f"the step from {start} leads off the board"
+    if board[target] == mark:
+        return f"{cell_to_text(target, height, width)} has a piece of one's own"
+    return f"{cell_to_text(target, height, width)} is taken, and pieces capture aslant alone"

@@ -19,3 +19,8 @@ def text_to_action(game: Any, state: Any, text: str) -> int:
     if text.strip().isdecimal() and text.strip().isascii() and 1 <= int(text) <= game.num_actions:
         return int(text) - 1
     raise NotationError(f"`{text}` is no column; allowed: 1 to {game.num_actions}")
+
+
+def explain_illegal(game: Any, state: Any, action: int) -> str:
+    """Say why a column can't be played: it is full."""
+    return f"column {action + 1} is full"

@@ -33,3 +33,8 @@ def text_to_action(game: Any, state: Any, text: str) -> int:
         raise NotationError(f"`{text}` is no new tile; allowed: a cell and 2 or 4, such as b3=2")
     size = game.options.size
     return 2 * text_to_cell(cell, size, size) + (tile == "4")
+
+
+def explain_illegal(game: Any, state: Any, action: int) -> str:
+    """Say why the tiles can't be moved to a side."""
+    return f"no tile can move {SIDES[action]}"

@@ -17,3 +17,8 @@ def text_to_action(game: Any, state: Any, text: str) -> int:
         NotationError: the text names no cell.
     """
     return text_to_cell(text, game.options.height, game.options.width)
+
+
+def explain_illegal(game: Any, state: Any, action: int) -> str:
+    """Say why a cell can't be played: somebody has it."""
+    return f"{action_to_text(game, state, action)} is taken"

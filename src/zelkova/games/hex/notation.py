@@ -25,3 +25,10 @@ def text_to_action(game: Any, state: Any, text: str) -> int:
         return text_to_cell(text, size, size, from_top=True)
     except NotationError as error:
         raise NotationError(f"{error}; or swap, with the option `swap`") from None
+
+
+def explain_illegal(game: Any, state: Any, action: int) -> str:
+    """Say why a cell can't be played, or why there is nothing to swap."""
+    if action == game.options.size**2:
+        return "only the second player's first move may be swap"
+    return f"{action_to_text(game, state, action)} is taken"

@@ -25,3 +25,12 @@ def text_to_action(game: Any, state: Any, text: str) -> int:
         return text_to_cell(text, size, size, from_top=True)
     except NotationError as error:
         raise NotationError(f"{error}; or pass") from None
+
+
+def explain_illegal(game: Any, state: Any, action: int) -> str:
+    """Say why a cell can't be played, or why the turn can't be passed on."""
+    text = action_to_text(game, state, action)
+    if action == game.options.size**2:
+        return "who can turn a disc over may not pass"
+    taken = int(state["discs"][0]) | int(state["discs"][1])
+    return f"{text} is taken" if taken >> action & 1 else f"{text} turns no disc over"

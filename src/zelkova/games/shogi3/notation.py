@@ -83,12 +83,10 @@ def text_to_action(game: Any, state: Any, text: str) -> int:
     left, to = text_to_cell(match[1]), text_to_cell(match[2])
     for kind in range(rules.RISE):
         action = 81 * (kind + (rules.RISE if match[3] else 0)) + to
-        if _leads(state, kind, left, to):
-            if origin_of(state, action) == left:
-                return action
-            why = "is empty" if board_of(state)[left] is None else "has another piece in its way"
-            raise NotationError(f"`{text}`: {match[1]} {why}; allowed: {FORMS}")
-    raise NotationError(f"`{text}`: no piece moves like that; allowed: {FORMS}")
+        if _leads(state, kind, left, to) and origin_of(state, action) == left:
+            return action
+    why = _explain_move(state, left, to, match[3] == "+")
+    raise NotationError(f"`{text}`: {why}; allowed: a legal move of {PLAYERS[int(state['to_play'])]}'s")
 
 
 def _leads(state: Any, kind: int, left: int, to: int) -> bool:
@@ -96,3 +94,68 @@ def _leads(state: Any, kind: int, left: int, to: int) -> bool:
     if kind < 8:
         return to in rules.walk(left, *rules.OFFSETS[kind])
     return rules.walk(left, *rules.turn(int(state["to_play"]), -2, 2 * kind - 17))[:1] == [to]
+
+
+def explain_illegal(game: Any, state: Any, action: int) -> str:
+    """Say why a move or a drop is not legal."""
+    kind, to = action // 81, action % 81
+    if kind >= rules.DROP:
+        return _explain_drop(state, kind - rules.DROP, to)
+    origin = origin_of(state, action)
+    if origin is None:
+        return f"no piece can come to {cell_to_text(to)} that way"
+    return _explain_move(state, origin, to, kind >= rules.RISE)
+
+
+def _explain_move(state: Any, left: int, to: int, rises: bool) -> str:
+    """Say what forbids a move from one cell to another, the first that does."""
+    board, seat = board_of(state), int(state["to_play"])
+    piece, start, end = board[left], cell_to_text(left), cell_to_text(to)
+    if piece is None:
+        return f"{start} is empty"
+    owner, kind = piece
+    name = f"{PLAYERS[owner]}'s {rules.KINDS[kind]} on {start}"
+    if owner != seat:
+        return f"{start} has {PLAYERS[owner]}'s {rules.KINDS[kind]}, and {PLAYERS[seat]} is to move"
+    path = _path_of(seat, kind, left, to)
+    if path is None:
+        return f"{name} does not move like that"
+    closed = next((cell for cell in path if board[cell] is not None), None)
+    if closed is not None:
+        return f"the piece on {cell_to_text(closed)} is in the way of {name}"
+    target = board[to]
+    if target is not None and target[0] == seat:
+        return f"{end} has a piece of {PLAYERS[seat]}'s own"
+    if not rises:
+        return f"{name} could never move again from {end}, and must promote: {start}{end}+"
+    if kind >= rules.KINDS.index("K") or rules.KINDS[kind] == "G":
+        return f"{name} can't be promoted"
+    return f"neither {start} nor {end} is in {PLAYERS[seat]}'s promotion zone"
+
+
+def _path_of(seat: int, kind: int, left: int, to: int) -> list[int] | None:
+    """List the cells between two that a piece runs over; None where it doesn't move like that."""
+    code = int(rules.CODE_OF_KIND[kind])
+    if code == rules.KNIGHT:
+        jumps = [rules.walk(left, *rules.turn(seat, -2, side))[:1] for side in (-1, 1)]
+        return [] if [to] in jumps else None
+    for direction, offset in enumerate(rules.OFFSETS):
+        ahead, path = (direction - int(rules.FORWARD[seat])) & 7, rules.walk(left, *offset)
+        if to in path:
+            between = path[: path.index(to)]
+            slides, steps = (bool(table[code] >> ahead & 1) for table in (rules.SLIDES, rules.STEPS))
+            return between if slides or (steps and not between) else None
+    return None
+
+
+def _explain_drop(state: Any, hand: int, to: int) -> str:
+    """Say what forbids a drop of the hand-th piece of a hand on a cell, the first that does."""
+    seat = int(state["to_play"])
+    player, letter, end = PLAYERS[seat], HAND_LETTERS[hand], cell_to_text(to)
+    if state["hands"][seat][hand] == 0:
+        return f"{player} has no {letter} in hand"
+    if board_of(state)[to] is not None:
+        return f"{end} is taken, and a drop needs an empty cell"
+    if rules.depth_of(seat, to) < (1, 1, 2, 0, 0, 0, 0)[hand]:
+        return f"{player}'s {letter} could never move from {end}"
+    return f"{player} has an unpromoted pawn on that {'rank' if seat == 2 else 'file'} already"

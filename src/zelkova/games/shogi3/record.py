@@ -105,6 +105,19 @@ def write_record(game: Game, record: Record) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
+def write_played(position: Position, resigned: int | None = None) -> str:
+    """Write a game that was played from the usual start as JSON on one line.
+
+    Args:
+        position: its last position, with the moves that led to it.
+        resigned: the player who gave up after the last move, 0-based.
+    """
+    moves = position.moves_played()
+    if resigned is not None:
+        moves.append(f"{RESIGN}{SEATS[resigned]}")
+    return write_record(position.game, replay(position.game, moves))
+
+
 def read_record(game: Game, text: str) -> Record:
     """Read a game and play it again.
 
