@@ -12,7 +12,7 @@ from zelkova.agents.learned.model import LearnedModel, Observed
 from zelkova.networks.learned.config import LearnedConfig
 from zelkova.networks.learned.network import LearnedNetwork, ModelSizes, build_learned
 from zelkova.search.config import SearchConfig
-from zelkova.search.models.torch_model import SquashedGaussian
+from zelkova.search.models.torch_draws import SquashedGaussian
 
 
 @pytest.fixture(autouse=True)

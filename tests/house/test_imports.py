@@ -45,7 +45,7 @@ MAY_IMPORT = {
 
 EVERYWHERE = {"errors", "zelkova"}
 TORCH_ROOMS = {"networks", "learning", "agents"}
-TORCH_MODULES = {"zelkova.search.models.torch_model", "zelkova.search.models.torch_rows"}
+TORCH_MODULES = {f"zelkova.search.models.torch_{name}" for name in ("answers", "draws", "model", "rows")}
 DRAWING_ROOMS = {"games", "play", "cli"}
 
 

@@ -36,7 +36,7 @@ def answer(
 
 @pytest.mark.parametrize("policy", [Puct(16), Gumbel(16), Regularised(16), Regularised(16, "mpo")])
 @pytest.mark.parametrize(
-    "step", [{"discount": 1e30, "value": torch.ones(2)}, {"value": torch.tensor([3e38, -3e38])}]
+    "step", [{"value": torch.tensor([3e38, -3e38])}, {"value": torch.tensor([1e38, -1e38]), "discount": 0.9}]
 )
 def test_numbers_that_overflow(policy: search.Policy, step: dict[str, Any]) -> None:
     """NaN scores once opened an edge that was not there and wrote beyond the tree."""
@@ -130,8 +130,96 @@ def test_steps_of_wrong_kinds(name: str, given: Any) -> None:
 
 @pytest.mark.parametrize("mover", [0.5, -1.5, float("nan"), 1e9])
 def test_movers_are_whole_numbers(mover: float) -> None:
-    with pytest.raises(SearchError, match="to_play"):
-        answer(Gumbel(4), step={"to_play": torch.full((2,), mover)})
+    for name in ("root", "step"):
+        with pytest.raises(
+            SearchError, match=rf"tree 1 .*{name}\(\) gives to_play = {mover:g}".replace("+", ".")
+        ):
+            answer(Gumbel(4), **{name: {"to_play": torch.tensor([0, mover])}})
+
+
+@pytest.mark.parametrize("mover", [1, -2, -9])
+def test_movers_are_players(mover: int) -> None:
+    for name in ("root", "step"):
+        for given in (mover, torch.full((2,), mover)):
+            with pytest.raises(
+                SearchError, match=rf"tree 0 .*{name}\(\) gives to_play = {mover}; allowed: 0 to 0,"
+            ):
+                answer(Gumbel(4), **{name: {"to_play": given}})
+
+
+@pytest.mark.parametrize("discount", [-1.0, -0.01, 1.01, 1e30, float("nan"), float("inf")])
+def test_discounts(discount: float) -> None:
+    for given, row in ((discount, 0), (torch.tensor([1.0] * 3 + [discount]), 3)):
+        with pytest.raises(
+            SearchError, match=rf"tree {row // 2} \(row {row}\): step.*discount = .*; allowed: 0 to 1"
+        ):
+            answer_twice(discount=given)
+    for near in (-1e-6, 0.0, 0, 1, 1.000001):
+        answer_twice(discount=near)
+
+
+def answer_twice(**step: Any) -> Plan:
+    """Search with two leaves of each of two trees at a time."""
+
+    def after(embedding: Any, action: Any) -> Step:
+        return Step(embedding, torch.zeros(4, 3), torch.zeros(4), 1.0 - action, **step)
+
+    model = (lambda position: Root(position, LOGITS, VALUE), after)
+    return search.plan(model, POSITION, Puct(6, num_leaves=2), seed=0)
+
+
+def test_discounts_that_nobody_reads() -> None:
+    """The first tree is proven at once; from then on nobody looks at what its rows say."""
+    calls = []
+
+    def step(embedding: Any, action: Any) -> Step:
+        calls.append(action)
+        first = 0.0 if len(calls) == 1 else float("nan")
+        ended, open_ = torch.zeros(3, dtype=torch.bool), torch.ones(3, dtype=torch.bool)
+        return Step(
+            embedding, LOGITS, VALUE, torch.tensor([1.0, 0.0]), torch.tensor([first, 1.0]),
+            0, torch.stack([ended, open_]),
+        )  # fmt: skip
+
+    found = search.plan(
+        (lambda position: Root(position, LOGITS, VALUE), step), POSITION, Puct(6, solve=True), seed=0
+    )
+    assert len(calls) == 6
+    assert found.visit_counts[1].sum() == 6
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int32, torch.int64, torch.float64])
+def test_whole_numbers_are_numbers(kind: torch.dtype) -> None:
+    numbers = {"prior_logits": torch.tensor([[2, 1, 0]] * 2), "value": torch.tensor([3, 1])}
+    after = {**numbers, "reward": torch.tensor([1, 0]), "discount": torch.ones(2)}
+    found, same = (
+        answer(
+            Puct(8, dirichlet_fraction=0.0),
+            {name: given.to(dtype) for name, given in numbers.items()},
+            {name: given.to(dtype) for name, given in after.items()},
+        )
+        for dtype in (kind, torch.float32)
+    )
+    assert np.array_equal(found.visit_counts, same.visit_counts)
+    assert np.array_equal(found.value, same.value)
+    assert found.raw_value.tolist() == [[3.0], [1.0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("prior_logits", torch.ones(2, 3, dtype=torch.bool)), ("value", torch.ones(2, dtype=torch.bool)),
+        ("value", torch.ones(2, 1, dtype=torch.bool)), ("to_play", torch.zeros(2, dtype=torch.bool)),
+        ("to_play", False), ("reward", torch.ones(2, dtype=torch.bool)), ("reward", True),
+        ("discount", torch.ones(2, dtype=torch.bool)), ("discount", True),
+    ],
+)  # fmt: skip
+def test_booleans_are_no_numbers(name: str, given: Any) -> None:
+    for source in ("step",) if name in ("reward", "discount") else ("root", "step"):
+        with pytest.raises(
+            ShapeError, match=rf"{source}\(\) gives {name} as booleans; allowed: .*; next: .*float"
+        ):
+            answer(Gumbel(4), **{source: {name: given}})
 
 
 def test_an_embedding_keeps_its_type_and_its_keys() -> None:

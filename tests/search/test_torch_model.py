@@ -28,7 +28,8 @@ from zelkova.search import (
     run,
 )
 from zelkova.search.models.table_model import TableModel, Tables
-from zelkova.search.models.torch_model import merge_draws, random_mlp, two_player_value
+from zelkova.search.models.torch_draws import merge_draws
+from zelkova.search.models.torch_model import random_mlp, two_player_value
 from zelkova.search.speed import overhead_share
 
 POLICIES = [Puct(24), Gumbel(24)]
@@ -248,7 +249,7 @@ def test_legal_actions_at_the_root() -> None:
     given = np.array([[False, True, True]] * 3)
     narrow = search.plan(model, None, Gumbel(8), seed=0, legal=given)
     np.testing.assert_array_equal(narrow.legal, given & legal.numpy())
-    with pytest.raises(SearchError, match=r"tree 1 .*no legal action"):
+    with pytest.raises(SearchError, match=r"tree 1 .*no legal action at the root; next: allow one"):
         search.plan(model, None, Gumbel(8), seed=0, legal=np.array([[True, False, True]] * 3))
     with pytest.raises(ShapeError, match=r"needs \(3, 3\) and bool"):
         search.plan(model, None, Gumbel(8), seed=0, legal=np.ones((3, 3)))  # type: ignore[arg-type]
@@ -269,12 +270,14 @@ def test_bad_numbers_name_the_tree(bad: float) -> None:
     logits[2, 1] = bad
     root, step = bandit(torch.zeros(4, 3), torch.zeros(4, 3))
     quiet = Gumbel(8, gumbel_scale=0.0)
-    with pytest.raises(SearchError, match=r"tree 2 .*logit"):
+    with pytest.raises(SearchError, match=r"tree 2 .*root\(\) gives prior_logits = .* for action 1"):
         search.plan((lambda o: root(o)._replace(prior_logits=logits), step), None, quiet)
+    with pytest.raises(SearchError, match=r"tree 2 .*step\(\) gives prior_logits = .* for action 1"):
+        search.plan((root, lambda e, a: step(e, a)._replace(prior_logits=logits, legal=None)), None, quiet)
     value = torch.tensor([0.0, 0.0, 0.0, bad])
-    with pytest.raises(SearchError, match=r"tree 3 .*value"):
+    with pytest.raises(SearchError, match=r"tree 3 .*step\(\) gives value = "):
         search.plan((root, lambda e, a: step(e, a)._replace(value=value)), None, quiet)
-    with pytest.raises(SearchError, match=r"tree 3 .*reward"):
+    with pytest.raises(SearchError, match=r"tree 3 .*step\(\) gives reward = "):
         search.plan((root, lambda e, a: step(e, a)._replace(reward=value)), None, quiet)
 
 
@@ -349,10 +352,13 @@ def test_wrong_answers_are_refused() -> None:
     wrong: list[tuple[str, Any, Any]] = [
         ("root.. gives a tuple", lambda o: tuple(root(o)), step),
         ("step.. gives a dict", root, lambda e, a: {}),
-        (r"value has shape \(4, 2\); needs \(4, 1\)", root, other(value=wide)),
-        (r"prior_logits has shape \(4, 2\)", root, other(prior_logits=wide)),
+        (r"step\(\) gives value of shape \(4, 2\) .*; needs \(4, 1\)", root, other(value=wide)),
+        (r"step\(\) gives prior_logits of shape \(4, 2\)", root, other(prior_logits=wide)),
+        (r"root\(\) gives legal of shape \(4, 2\)", lambda o: root(o)._replace(legal=wide > 0), step),
+        (r"root\(\) gives to_play of shape \(4, 2\)", lambda o: root(o)._replace(to_play=wide), step),
+        (r"root\(\) .* Proposal's", lambda o: root(o)._replace(prior_logits=Proposal(wide[0])), step),
         (r"embedding of shape \(4, 2\); .* needs \(4, 1\)", root, other(embedding=wide)),
-        ("embedding holds a str", lambda o: root(o)._replace(embedding="no"), step),
+        (r"root\(\) gives an embedding that holds a str", lambda o: root(o)._replace(embedding="no"), step),
         ("embedding as a tuple of 2; .* needs a Tensor", root, other(embedding=(wide, wide))),
         ("other drawn actions", root, other(prior_logits=drawn)),
     ]
@@ -369,6 +375,27 @@ def test_both_players_values() -> None:
         [pytest.approx(0.4), pytest.approx(-0.4)],
         [pytest.approx(-0.4), pytest.approx(0.4)],
     ]
+
+
+def test_both_players_values_of_other_shapes() -> None:
+    wanted = [[0.5, -0.5], [-0.25, 0.25]]
+    assert two_player_value(torch.tensor([[0.5], [0.25]]), torch.tensor([0, 1])).tolist() == wanted
+    assert two_player_value(torch.tensor([[0.5], [-0.25]]), 0).tolist() == wanted
+    assert two_player_value(torch.tensor([-0.5, 0.25]), 1).tolist() == wanted
+    assert (
+        two_player_value(torch.tensor([0.5, 0.25], dtype=torch.float16), torch.tensor([0, 1])).dtype
+        == torch.float16
+    )
+    assert two_player_value(torch.tensor([1, 0], dtype=torch.uint8), 0).tolist() == [[1, -1], [0, 0]]
+    value, first = torch.zeros(2), torch.zeros(2, dtype=torch.int64)
+    wrong: list[tuple[Any, Any]] = [
+        (torch.zeros(2, 2), first), (torch.zeros(2, 1, 1), first), (torch.tensor(0.0), 0), (0.5, 0),
+        (value > 0, first), (value, first[:, None]), (value, first[:1]), (value, 2), (value, 0.0),
+        (value, None),
+    ]  # fmt: skip
+    for given, to_play in wrong:
+        with pytest.raises(ShapeError, match=r"two_player_value\(\) got .*; needs"):
+            two_player_value(given, to_play)
 
 
 def test_draws_that_are_equal_are_merged() -> None:
@@ -468,6 +495,36 @@ def test_proposals_of_the_models_own() -> None:
     assert (found.action == found.sampled_actions[np.arange(3), found.index]).all()
     first = torch.stack(seen[:1]).numpy()[0]
     assert all(first[b] in found.sampled_actions[b] for b in range(3))
+
+
+def test_masks_of_draws() -> None:
+    """A mask beside drawn actions is one of the draws; one of all actions ended in PyTorch's own error."""
+    draws = Proposal(torch.tensor([[0, 1, 2, 1]] * 2))
+    root, step = bandit([[0.0] * 4] * 2, [[0.0] * 4] * 2)
+
+    def asked(own: Any = None, after: Any = None, legal: Any = None) -> Any:
+        model = (
+            lambda o: root(o)._replace(prior_logits=draws, legal=own),
+            lambda e, a: step(e, a.clamp(max=3))._replace(prior_logits=draws, legal=after, discount=1.0),
+        )
+        return search.plan(model, None, Puct(8), seed=0, legal=legal)
+
+    mask = torch.tensor([[True, False, True, True]] * 2)
+    assert asked(mask).legal.tolist() == [[True, False, True, False]] * 2
+    assert asked(legal=mask.numpy()).legal.tolist() == [[True, False, True, False]] * 2
+    wide: Any = torch.ones(2, 7, dtype=torch.bool)
+    for wrong in (wide, mask.numpy(), mask.float()):
+        with pytest.raises(ShapeError, match=r"root\(\) gives legal .*\(2, 4\).* for the draws; next"):
+            asked(wrong)
+        with pytest.raises(ShapeError, match=r"step\(\) gives legal .*\(2, 4\).* for the draws; next"):
+            asked(after=wrong)
+    with pytest.raises(ShapeError, match=r"plan\(legal=.*\(2, 7\).*\(2, 4\).* for the draws; next"):
+        asked(legal=wide.numpy())
+    numbered = bandit([[0.0] * 3] * 2, [[0.0] * 3] * 2, legal=torch.tensor([[True, True, False]] * 2))
+    given = np.array([[False, True, True]] * 2)
+    assert search.plan(numbered, None, Puct(8, num_samples=5), seed=0, legal=given).action.tolist() == [1, 1]
+    with pytest.raises(ShapeError, match=r"root\(\) gives legal .*\(2, 7\)"):
+        search.plan((lambda o: numbered[0](o)._replace(legal=wide), step), None, Puct(4), seed=0, legal=given)
 
 
 def test_the_share_of_the_search_is_measured() -> None:

@@ -376,17 +376,14 @@ class Planner:
 
     def _answer(self, simulations: int, ended: Ending) -> Answer:
         result = self._search.result_so_far()
-        lines = self._read_lines(int(result.action[0])) if self.options.num_lines else ()
+        lines: tuple[Line, ...] = ()
+        if self.options.num_lines:
+            widths = [self.options.num_lines] + [1] * (self.options.line_length - 1)
+            tree = read_branches(self._search, widths)
+            lines = tuple(
+                Line(tuple(_actions(branch)), branch.visits, branch.value) for branch in tree.children
+            )
         return Answer(int(result.action[0]), result, simulations, ended, lines)
-
-    def _read_lines(self, action: int) -> tuple[Line, ...]:
-        """Read the best lines: that of the action to play, which need not be the most visited, leads."""
-        most, below = self.options.num_lines, [1] * (self.options.line_length - 1)
-        best = read_branches(self._search, [most, *below]).children
-        if action not in [branch.action for branch in best]:
-            best = read_branches(self._search, [MOST["num_lines"], *below]).children
-        best = tuple(sorted(best, key=lambda branch: branch.action != action)[:most])
-        return tuple(Line(tuple(_actions(branch)), branch.visits, branch.value) for branch in best)
 
 
 def _is_number(given: object, kind: type) -> bool:

@@ -28,9 +28,9 @@ from zelkova.search.policies import Puct as Puct
 from zelkova.search.policies import Regularised as Regularised
 
 if TYPE_CHECKING:
-    from zelkova.search.models.torch_model import Proposal as Proposal
+    from zelkova.search.models.torch_draws import Proposal as Proposal
+    from zelkova.search.models.torch_draws import SquashedGaussian as SquashedGaussian
     from zelkova.search.models.torch_model import Root as Root
-    from zelkova.search.models.torch_model import SquashedGaussian as SquashedGaussian
     from zelkova.search.models.torch_model import Step as Step
     from zelkova.search.models.torch_model import TorchModel as TorchModel
     from zelkova.search.models.torch_model import two_player_value as two_player_value

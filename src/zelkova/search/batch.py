@@ -33,6 +33,7 @@ from zelkova.search.model import (
     blank_result,
     check_array,
     check_evaluation,
+    describe_fault,
 )  # fmt: skip
 from zelkova.search.rules.gumbel import halving_table
 
@@ -45,7 +46,7 @@ class BatchSearch:
         num_trees: B.
         max_actions: M, most legal actions of a position.
         num_players: P.
-        q_range: lowest and highest return, for `rescale = fixed`, `fpu = loss` and virtual losses.
+        q_range: lowest and highest return, for `rescale = fixed`, `fpu = loss`, virtual losses; see `Policy`.
         num_leaves: leaves of one tree gathered at a time.
     Raises:
         ConfigError: a size or the range is out of bounds, or the config doesn't suit the players.
@@ -155,7 +156,7 @@ class BatchSearch:
 
     def _plant(self, evaluation: Evaluation, has_noise: bool) -> None:
         self._has_roots, self._has_noise = False, has_noise
-        self._raise(plant_roots(*self.forest, *evaluation, has_noise))
+        self._raise(plant_roots(*self.forest, *evaluation, has_noise), "root()", evaluation)
         self._has_roots = True
         self._is_waiting = False
         self._left = self.num_trees
@@ -203,7 +204,7 @@ class BatchSearch:
         self._left = self._settle(*self._settle_args, *evaluation)
         if self._left < 0:
             self._has_roots = False
-            self._raise(-self._left, self.num_leaves)
+            self._raise(-self._left, "step()", evaluation, self.num_leaves)
 
     def finish(self, status: int = 0) -> None:
         """Tell that a compiled loop has run the simulations, instead of `select` and `expand`.
@@ -213,7 +214,7 @@ class BatchSearch:
         Raises:
             SearchError: the status says so, or simulations are left.
         """
-        self._raise(status)
+        self._raise(status, "step()")
         if (self.forest.heads["done"] < self.num_simulations).any():
             raise SearchError("finish() with simulations left")
         self._left = 0
@@ -350,10 +351,11 @@ class BatchSearch:
             raise SearchError(f"tree {np.argmin(np.isfinite(numbers).all(axis=1))}: {OVERFLOW}")
         return answer
 
-    def _raise(self, status: int, leaves: int = 1) -> None:
+    def _raise(self, status: int, source: str, given: Evaluation | None = None, leaves: int = 1) -> None:
         if status:
             row, problem = divmod(status, STATUSES)
-            raise SearchError(f"tree {row // leaves} (row {row}): {MESSAGES[problem]}")
+            fault = describe_fault(problem, source, given, row)
+            raise SearchError(f"tree {row // leaves} (row {row}): {fault}")
 
 
 def run(search: BatchSearch, model: Model, noise: F32 | Callable[[I32], F32] | None = None) -> SearchResult:

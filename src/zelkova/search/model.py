@@ -11,13 +11,14 @@ from zelkova.errors import ShapeError
 from zelkova.search.kernels import tree
 from zelkova.search.kernels.native import F32, I32
 
+ANSWERS = {  # what of a model's answer is wrong, and what is allowed
+    tree.BAD_LOGIT: (("prior_logits",), "finite numbers for legal actions, and std above 0"),
+    tree.BAD_VALUE: (("value",), "finite numbers"),
+    tree.BAD_REWARD: (("reward", "discount"), "finite numbers"),
+    tree.BAD_COUNT: (("count",), "0 to {most} legal actions"),
+    tree.BAD_PLAYER: (("to_play",), "0 to {last}, or -1 at a chance node below the root"),
+}
 MESSAGES = {
-    tree.BAD_LOGIT: "a prior logit is NaN or infinite; give finite logits for legal actions, and std above 0",
-    tree.BAD_VALUE: "a value is NaN or infinite",
-    tree.BAD_REWARD: "a reward or the discount is NaN or infinite",
-    tree.NO_ACTION: "no legal action at a position that is no ending (below the root, discount 0 makes one)",
-    tree.BAD_COUNT: "the number of legal actions is below 0 or above max_actions",
-    tree.BAD_PLAYER: "to_play is no player from 0 to num_players - 1 (or -1 at a chance node below the root)",
     tree.OUT_OF_RANGE: "search.solve met an exact return outside q_range = (lowest, highest); next: widen it",
     tree.BAD_NOISE: "the root noise is NaN or infinite, or (puct) doesn't sum to 1 over the legal actions",
 }
@@ -33,7 +34,7 @@ class Evaluation(NamedTuple):
     """What a model says about R positions. Actions, logits and counts are those of legal actions only."""
 
     reward: F32  # [R, P] received on the way into the position; 0 at roots
-    discount: F32  # [R] on the way into the position, 0 at an ending; 1 at roots
+    discount: F32  # [R] 0..1 on the way into the position, 0 at an ending; 1 at roots
     actions: I32  # [R, M] legal action numbers, ascending, in the first `count` columns
     count: I32  # type: ignore[assignment]  # [R] number of legal actions; 0 only at an ending
     prior_logits: F32  # [R, M] aligned with actions; need not be normalised
@@ -95,6 +96,41 @@ def blank_result(trees: int, most: int, players: int) -> SearchResult:
         np.empty((trees, players), np.float32),
         np.empty((trees, players), np.float32),
     )
+
+
+def describe_fault(problem: int, source: str, evaluation: Evaluation | None, row: int) -> str:
+    """Say what the search could not use, with what was given.
+
+    Args:
+        problem: a status of the kernels.
+        source: `root()` or `step()`, which the answer came from.
+        evaluation: the answer; None where a compiled loop has it.
+        row: of the answer.
+    """
+    if problem == tree.NO_ACTION and source == "root()":
+        return (
+            "no legal action at the root; next: allow one, in root()'s `legal` and in the call's, and leave"
+            " ended positions out"
+        )
+    if problem == tree.NO_ACTION:
+        return f"{source} gives no legal action at a position that is no ending; next: discount 0 makes one"
+    if problem not in ANSWERS:
+        return MESSAGES[problem]
+    names, allowed = ANSWERS[problem]
+    if evaluation is None:
+        allowed = allowed.format(most="max_actions", last="num_players - 1")
+        return f"{source} gives {' or '.join(names)} that can't be used; allowed: {allowed}"
+    told = []
+    for name in names:
+        given = getattr(evaluation, name)[row]
+        if name == "prior_logits":
+            given = given[: evaluation.count[row]]
+            k = int(np.argmin(np.isfinite(given)))
+            told.append(f"{name} = {given[k]} for action {evaluation.actions[row, k]}")
+        else:
+            told.append(f"{name} = {given.tolist()}")
+    allowed = allowed.format(most=evaluation.actions.shape[1], last=evaluation.value.shape[1] - 1)
+    return f"{source} gives {', '.join(told)}; allowed: {allowed}"
 
 
 DTYPES = tuple(

@@ -19,6 +19,7 @@ from zelkova.search.draws import draw_actions, draw_noise, read_temperature
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.model import Evaluation, SearchResult
 from zelkova.search.models.sampled import SampledModel
+from zelkova.search.notice import compile_notice
 from zelkova.search.policies import Policy, as_policy
 
 Seed = int | np.integer[Any] | Sequence[int] | np.random.Generator
@@ -170,10 +171,11 @@ class Searcher:
             temperature: 0 plays the search's own choice; above 0, an action is drawn in proportion to
                 visits ** (1 / temperature), of `Regularised` to its weights ** (1 / temperature). A number,
                 or [B].
-            legal: [B, A] True where legal at the root, beside the model's own mask.
+            legal: [B, A] True where legal at the root, beside the model's own mask; where actions are drawn
+                by the model's distribution or Proposal, [B, K] of the draws.
         Raises:
             ConfigError: something is to be drawn and there is no seed.
-            ShapeError: an output of the model has a wrong shape.
+            ShapeError: an output of the model has a wrong shape or kind.
             SearchError: numbers that can't be used, naming the tree; or another call of this searcher is at
                 work.
         """
@@ -183,7 +185,8 @@ class Searcher:
                 " call; next: a Searcher for each"
             )
         try:
-            return self._plan(observation, seed, temperature, legal)
+            with compile_notice:
+                return self._plan(observation, seed, temperature, legal)
         finally:
             self._is_free.release()
 

@@ -78,7 +78,9 @@ class Policy:
     virtual_loss: Literal["loss", "visits"] = "loss"
     virtual_visits: int = 1
     num_leaves: int = 1  # leaves of one tree that a model evaluates at a time
-    q_range: tuple[float, float] = (-1.0, 1.0)  # lowest and highest return, as in `BatchSearch`
+    q_range: tuple[float, float] = (-1.0, 1.0)
+    # lowest and highest return, for rescale = fixed, fpu = loss and virtual losses; the default is that of a
+    # game won or lost. Nothing is clipped: Q beyond it passes 0..1 and outweighs the prior; solve refuses it
     num_samples: int = 0  # K_s actions drawn at each node; 0: all actions, or 20 of a continuous policy
     proposal_tau: float = 1.0  # sampled numbered actions come from prior ** (1 / tau); inf: uniform
 
@@ -138,6 +140,8 @@ class Policy:
 class Puct(Policy):
     """PUCT at every node, Dirichlet noise at the root, visits as target: AlphaGo to MuZero.
 
+    The default suits returns of any size; rescale = "fixed" ones from -1 to 1, or what q_range says.
+
     Source: `PUCT_CONSTANTS` names the papers.
     """
 
@@ -169,7 +173,8 @@ class Puct(Policy):
 class Gumbel(Policy):
     """Sequential Halving over Gumbel candidates at the root, completed Q as target: Gumbel MuZero.
 
-    The defaults suit returns of any size: Q is rescaled by the range of each node.
+    The defaults suit returns of any size: Q is rescaled by the range of each node. rescale = "fixed" suits
+    returns from -1 to 1, or what q_range says.
 
     Source: Policy improvement by planning with Gumbel (Danihelka et al., ICLR 2022).
     """

@@ -80,6 +80,50 @@ def test_priors_are_the_models(policy: str, interior: str) -> None:
             assert read_priors(search, node, tree) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.9, 1.0])
+def test_priors_of_a_root_with_noise(share: float) -> None:
+    """Where a person reads a prior it is the model's; what the noise made of it stands beside."""
+    tables = random_tables(np.random.default_rng(4), 60, 9, 2)
+    config = SearchConfig(policy="puct", num_simulations=40, dirichlet_fraction=share)
+    search, noise = BatchSearch(config, 1, 9, 2), np.random.default_rng(1).dirichlet(np.ones(9), 1).astype(F)
+    run(search, TableModel(tables, np.zeros(1, np.int32), 41), noise)
+    model = np.exp(tables.prior_logits[0].astype(np.float64))
+    model /= model.sum()
+    found = explain(search)
+    for reason in found.reasons:
+        drawn, own = noise[0, reason.action], model[reason.action]
+        assert reason.noise == drawn
+        assert reason.mixed == pytest.approx((1 - share) * own + share * drawn, abs=1e-6)
+        assert reason.prior == pytest.approx(own if share < 1 else drawn, abs=1e-5)
+    assert found.tables()[0][1][0][1:4] == ["prior", "noise", "mixed"]
+    assert found.tables()[0][1][1][3] == f"{found.reasons[0].mixed:.4f}"
+    shown = {branch.action: branch.prior for branch in read_branches(search, [9]).children}
+    own_priors = {reason.action: reason.prior for reason in found.reasons}
+    assert all(prior == own_priors[action] for action, prior in shown.items())
+    assert "mixed" not in explain(searched("gumbel")).text()
+
+
+@pytest.mark.parametrize("policy", ["puct", "gumbel", "trpo", "mpo"])
+def test_best_lines_begin_with_what_is_played(policy: Any) -> None:
+    """Sequential Halving leaves its last candidates with equal visits, and the better score decides."""
+    led = 0
+    for seed in range(30):
+        tables = random_tables(np.random.default_rng(seed), 60, 9, 2)
+        config = SearchConfig(policy=policy, num_simulations=8)
+        search = BatchSearch(config, 1, 9, 2)
+        noise = draw_noise(config, np.full(1, 9, np.int32), 9, np.random.default_rng(seed))
+        found = run(search, TableModel(tables, np.zeros(1, np.int32), 9), noise)
+        view = TreeView(search, lines=(1, 3))
+        root = read_branches(search, [9])
+        assert root.children[0].action == found.action[0] == view.root.children[0].action
+        assert view.principal_variations().splitlines()[1].split()[0] == str(found.action[0])
+        visits = [branch.visits for branch in root.children[1:]]
+        assert visits == sorted(visits, reverse=True)
+        best = max(root.children, key=lambda branch: (branch.visits, branch.value[0]))
+        led += best.action != found.action[0]
+    assert policy != "gumbel" or led > 0
+
+
 def texts(svg: str) -> list[str]:
     document = ElementTree.fromstring(svg)
     assert document.tag == "{http://www.w3.org/2000/svg}svg"
@@ -314,6 +358,27 @@ def test_candidates_drawn_with_replacement_have_no_replay() -> None:
     assert explain(search).phases is None
     with pytest.raises(SearchError, match="explain without a model"):
         explain(search, model=model)
+
+
+def test_a_network_is_no_model_of_a_search() -> None:
+    """`explain(found.tree, model=module)` was a TypeError of the module's own."""
+
+    class Module:
+        def root(self, observation: Any) -> Any: ...
+        def step(self, embedding: Any, action: Any) -> Any: ...
+
+    class Careless(Module):
+        def root(self, observation: Any = None) -> Any:
+            return (observation, observation)
+
+    wrong: Any
+    for wrong in (Module(), (len, len), 5, Module, TableModel):
+        for policy in ("gumbel", "puct"):
+            with pytest.raises(ConfigError, match=r"got a \w+; allowed: `searcher\.model`.*; next: "):
+                explain(searched(policy), model=wrong)
+    wrong = Careless()
+    with pytest.raises(ConfigError, match=r"root\(\) gives a tuple; allowed: .*Evaluation; next: `searcher"):
+        explain(searched("gumbel"), model=wrong)
 
 
 def test_columns_of_the_text_are_aligned() -> None:

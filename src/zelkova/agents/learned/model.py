@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from zelkova.networks.learned.network import LearnedNetwork, Prediction
-from zelkova.search.models.torch_model import Root, SquashedGaussian, Step
+from zelkova.search.models.torch_draws import SquashedGaussian
+from zelkova.search.models.torch_model import Root, Step
 
 
 class Observed(NamedTuple):

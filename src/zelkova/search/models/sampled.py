@@ -1,7 +1,7 @@
 """Sampled MuZero: a search over a few drawn actions where there are too many for a prior over all.
 
 `SampledModel` stands between a search and any model with numbered actions. Continuous actions are drawn in
-torch_model.py; the correction of the prior is the same.
+torch_draws.py; the correction of the prior is the same.
 
 Source: Learning and Planning in Complex Action Spaces (Hubert et al. 2021).
 """

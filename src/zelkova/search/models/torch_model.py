@@ -6,10 +6,12 @@ one packed tensor a simulation, and the numbers of nodes and actions come in one
 step, so that a compiled model or a captured graph keeps fitting: rows without work (a finished tree, a known
 ending) repeat the root's embedding with action 0, and nobody reads what comes of them.
 
-This module and torch_rows.py alone import PyTorch here; the search imports them only when they are used.
+This module and its parts, torch_*.py, alone import PyTorch here, and the search imports them only when they
+are used.
 """
 
 import math
+import numbers
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -25,63 +27,20 @@ from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.native import I32
 from zelkova.search.model import Evaluation
 from zelkova.search.models.table_model import blank_evaluation
-from zelkova.search.models.torch_rows import Inlet, NodeRows, Numbers, Outlet, described, leaves_of
+from zelkova.search.models.torch_answers import Numbers, Outlet, described
+from zelkova.search.models.torch_draws import (
+    Drawn,
+    Proposal,
+    SquashedGaussian,
+    allowed_of,
+    both,
+    merge_draws,
+)  # fmt: skip
+from zelkova.search.models.torch_rows import Inlet, NodeRows, leaves_of
 from zelkova.search.policies import Policy
 
 NO_ROOTS = blank_evaluation(0, 0, 1)
-CLIP = 0.999  # largest size of a squashed action, so that its inverse stays finite
 DEFAULT_SAMPLES = 20  # K_s of Sampled MuZero at continuous control
-
-
-class Proposal(NamedTuple):
-    """K drawn actions of each position, in place of logits over all actions. Equal draws are merged."""
-
-    actions: Tensor  # [R, K] action numbers, or [R, K, D] vectors; drawn independently
-    policy_log_prob: Tensor | None = None  # [R, K] under the policy pi; None with the next: drawn from pi
-    proposal_log_prob: Tensor | None = None  # [R, K] under beta, which they were drawn from
-
-
-class SquashedGaussian(NamedTuple):
-    """tanh of a normal distribution for each of D dimensions; the search draws K actions of each position."""
-
-    mean: Tensor  # [R, D] before tanh
-    std: Tensor  # [R, D] above 0
-    spread: float = 1.0  # factor on std in what actions are drawn from; above 1 explores
-
-    def propose(self, noise: Tensor) -> Proposal:
-        """Draw actions.
-
-        Args:
-            noise: [R, K, D] draws of a standard normal.
-        Returns:
-            NaN actions where std is not above 0.
-        Raises:
-            ShapeError: mean or std has another shape.
-            ConfigError: spread is not above 0.
-        """
-        shape = (noise.shape[0], noise.shape[2])
-        for name, given in (("mean", self.mean), ("std", self.std)):
-            if not isinstance(given, Tensor) or given.shape != shape:
-                raise ShapeError(f"a SquashedGaussian's {name} is {described(given)}; needs a tensor {shape}")
-        if not 0 < self.spread < math.inf:
-            raise ConfigError(f"SquashedGaussian(spread={self.spread}); allowed: a finite number above 0")
-        mean, std = self.mean.float().unsqueeze(1), self.std.float().unsqueeze(1)
-        std = torch.where(std > 0, std, torch.nan)  # the search names the tree, without a wait for the device
-        scaled = noise * self.spread
-        actions = torch.tanh(mean + std * scaled).clamp(-CLIP, CLIP)
-        if self.spread == 1.0:
-            return Proposal(actions)
-        # the logarithms of std and of tanh's slope are the same in both, up to the log of the spread
-        policy, proposal = (scaled**2).sum(-1) / -2, (noise**2).sum(-1) / -2
-        return Proposal(actions, policy, proposal - noise.shape[-1] * math.log(self.spread))
-
-    def log_prob(self, actions: Tensor) -> Tensor:
-        """Give the log-density [R, K] of actions [R, K, D], those beyond +-0.999 as if they stood there."""
-        mean, std = self.mean.float().unsqueeze(1), self.std.float().unsqueeze(1)
-        actions = actions.float().clamp(-CLIP, CLIP)
-        z = (torch.atanh(actions) - mean) / std
-        density = -0.5 * z**2 - std.log() - 0.5 * math.log(2 * math.pi)
-        return (density - torch.log1p(-(actions**2))).sum(-1)
 
 
 class Root(NamedTuple):
@@ -101,65 +60,37 @@ class Step(NamedTuple):
     prior_logits: Tensor | Proposal | SquashedGaussian  # [R, A] of the position after the action
     value: Tensor  # [R] or [R, P] of the position after the action
     reward: Tensor | float = 0.0  # [R] or [R, P] on the way
-    discount: Tensor | float = 1.0  # [R] on the way; 0 where the episode ended
+    discount: Tensor | float = 1.0  # [R] on the way, 0..1; 0 where the episode ended
     to_play: Tensor | int = 0  # [R] mover, 0..P-1; -1: nature, with log-probabilities as prior_logits
     legal: Tensor | None = None  # bool[R, A]; none legal: an ending, which needs discount 0
 
 
-def two_player_value(value: Tensor, to_play: Tensor) -> Tensor:
+def two_player_value(value: Tensor, to_play: Tensor | int) -> Tensor:
     """Turn the mover's value of a zero-sum game into both players'.
 
     Args:
-        value: [R] from the mover's side.
-        to_play: [R] 0 or 1.
+        value: [R] or [R, 1] from the mover's side; whole numbers become float32.
+        to_play: [R] 0 or 1; or one of them for all rows.
     Returns:
         [R, 2] value at the mover's place, its negative at the other.
-    """
-    mine = torch.where(to_play == 0, value, -value)
-    return torch.stack([mine, -mine], dim=-1)
-
-
-class Drawn(NamedTuple):
-    """A policy as the search takes it."""
-
-    logits: Tensor  # [R, A]
-    legal: Tensor | None = None  # bool[R, A]; None: all
-    actions: Tensor | None = None  # [R, A] or [R, A, D] where they were drawn
-
-
-def merge_draws(proposal: Proposal) -> Drawn:
-    """Merge equal draws of each row: the first stands for all, the others count as illegal.
-
-    Returns:
-        logits: log of beta_hat / beta * pi, up to a constant.
     Raises:
-        ShapeError: one of the log-probabilities is missing, or a shape is another.
-    Source: Sampled MuZero (Hubert et al. 2021), Section 3.
+        ShapeError: value or to_play is something else.
     """
-    actions, policy, beta = proposal
-    if (policy is None) != (beta is None):
-        raise ShapeError("a Proposal needs both policy_log_prob and proposal_log_prob, or neither")
-    if not isinstance(actions, Tensor) or actions.ndim not in (2, 3):
-        raise ShapeError(f"a Proposal's actions are {described(actions)}; needs a tensor [R, K] or [R, K, D]")
-    for given in () if policy is None else (policy, beta):
-        if not isinstance(given, Tensor) or given.shape != actions.shape[:2]:
-            raise ShapeError(
-                f"a Proposal's log_prob is {described(given)}; needs a tensor {tuple(actions.shape[:2])}"
-            )
-    vectors = actions if actions.ndim == 3 else actions.unsqueeze(-1)
-    same = (vectors.unsqueeze(1) == vectors.unsqueeze(2)).all(-1)
-    first = ~same.tril(-1).any(-1)
-    if policy is None or beta is None:
-        return Drawn(same.sum(-1).float().log(), first, actions)
-    ratio = (policy.float() - beta.float()).unsqueeze(1)
-    return Drawn(torch.where(same, ratio, -torch.inf).logsumexp(-1), first, actions)
-
-
-def both(mask: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """Give what two masks allow; None allows everything."""
-    if mask is None or other is None:
-        return other if mask is None else mask
-    return mask & other
+    is_values = isinstance(value, Tensor) and value.ndim > 0 and value.shape[1:] in ((), (1,))
+    if not is_values or value.dtype == torch.bool:
+        raise ShapeError(
+            f"two_player_value() got value {described(value)}; needs a tensor of numbers [R] or [R, 1]"
+        )
+    value = value.flatten() if value.is_floating_point() else value.flatten().float()
+    is_first: Any = to_play == 0
+    is_one = isinstance(to_play, numbers.Integral) and to_play in (0, 1)
+    if not is_one and not (isinstance(to_play, Tensor) and to_play.shape == value.shape):
+        given = described(to_play) if isinstance(to_play, Tensor) else f"= {to_play!r:.100}"
+        raise ShapeError(
+            f"two_player_value() got to_play {given}; needs a tensor {tuple(value.shape)}, or 0 or 1 for all"
+        )
+    mine = torch.where(torch.as_tensor(is_first, device=value.device), value, -value)
+    return torch.stack([mine, -mine], dim=-1)
 
 
 class TorchModel:
@@ -211,6 +142,7 @@ class TorchModel:
             rngs: one generator for each tree, needed where the model gives a distribution to draw from.
         Raises:
             ShapeError: an output has a wrong shape or kind, or rngs are needed.
+            SearchError: a number that can't be used, naming the tree.
         """
         found = self._ask_root(observation)
         if not isinstance(found, Root):
@@ -223,18 +155,22 @@ class TorchModel:
         if isinstance(found.prior_logits, SquashedGaussian):
             self._draw_noise(rngs, found.prior_logits.mean)
         self._vectors = None if isinstance(found.prior_logits, Tensor) else self._vectors
-        drawn = self._draw(found.prior_logits, slice(0, self.num_trees))
+        drawn = self._draw("root()", found.prior_logits, slice(0, self.num_trees))
         self._allocate(drawn.logits.shape[-1], 1 if found.value.ndim == 1 else found.value.shape[1], found)
         self._embeddings = self._plant("embedding", self._embeddings, found.embedding)
         if drawn.actions is not None:
             self._vectors = self._plant("drawn actions", self._vectors, drawn.actions)
         self.sampled_actions = None if drawn.actions is None else drawn.actions.cpu().numpy().copy()
-        mask = both(found.legal, drawn.legal)
+        mask = allowed_of("root()", found.legal, drawn)
         if legal is not None:
             given, shape = np.asarray(legal), tuple(drawn.logits.shape)
             if given.dtype != np.bool_ or given.shape != shape:
+                draws = (
+                    "" if drawn.actions is None else ", for the draws; next: draw what is legal, without it"
+                )
                 raise ShapeError(
-                    f"legal has shape {given.shape} and dtype {given.dtype}; needs {shape} and bool"
+                    f"plan(legal=...) has shape {given.shape} and dtype {given.dtype}; needs {shape} and"
+                    f" bool, True where legal{draws}"
                 )
             mask = both(torch.as_tensor(given, device=found.value.device), mask)
         numbers = Numbers(drawn.logits, mask, found.value, 0.0, 1.0, found.to_play)
@@ -278,38 +214,44 @@ class TorchModel:
         self._embeddings.write(inlet.node, after)
         if not isinstance(logits, Tensor) or self._vectors is not None:
             logits, mask = self._keep_draws(logits, mask)
-        return self._outlet.send(Numbers(logits, mask, value, reward, discount, to_play))
+        return self._outlet.send(Numbers(logits, mask, value, reward, discount, to_play), node)
 
     def _keep_draws(
         self, prior: Tensor | Proposal | SquashedGaussian, mask: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """Keep the actions that were drawn at the new nodes; give their logits and which are legal."""
-        drawn = self._draw(prior, self._inlet.node.there)
+        drawn = self._draw("step()", prior, self._inlet.node.there)
         if drawn.actions is None or self._vectors is None:
             raise ShapeError("one of root() and step() gives logits and the other drawn actions")
         self._vectors.write(self._inlet.node, drawn.actions)
-        return drawn.logits, both(mask, drawn.legal)
+        return drawn.logits, allowed_of("step()", mask, drawn)
 
-    def _draw(self, prior: Tensor | Proposal | SquashedGaussian, rows: Any) -> Drawn:
-        """Bring a policy to numbered actions; rows of the noise are those of the nodes."""
+    def _draw(self, source: str, prior: Tensor | Proposal | SquashedGaussian, rows: Any) -> Drawn:
+        """Bring the policy of root() or step() to numbered actions; rows of the noise are the nodes'."""
         if isinstance(prior, Tensor):
             return Drawn(prior)
-        if isinstance(prior, SquashedGaussian):
-            if self._noise is None:
-                raise ShapeError("step() gives a distribution where root() gave none")
-            prior = prior.propose(self._noise[rows])
-        if not isinstance(prior, Proposal):
-            raise ShapeError(
-                f"prior_logits is {described(prior)}; needs a tensor, a SquashedGaussian or a Proposal"
-            )
-        return merge_draws(prior)
+        try:
+            if isinstance(prior, SquashedGaussian):
+                if self._noise is None:
+                    raise ShapeError("a distribution where root() gave none")
+                prior = prior.propose(self._noise[rows])
+            if isinstance(prior, Proposal):
+                return merge_draws(prior)
+        except (ConfigError, ShapeError) as error:
+            raise type(error)(f"{source} gives a policy that can't be drawn from: {error}") from None
+        raise ShapeError(
+            f"{source} gives prior_logits {described(prior)}; needs a tensor, a SquashedGaussian or a"
+            " Proposal"
+        )
 
     def _draw_noise(self, rngs: Sequence[np.random.Generator] | None, mean: Tensor) -> None:
         """Draw what the actions of every node will be made of, one generator a tree."""
         if rngs is None:
-            raise ShapeError("the model gives a distribution to draw actions from; give a seed")
+            raise ShapeError("root() gives a distribution to draw actions from; next: give a seed")
         if not isinstance(mean, Tensor) or mean.ndim != 2:
-            raise ShapeError(f"a SquashedGaussian's mean is {described(mean)}; needs a tensor [R, D]")
+            raise ShapeError(
+                f"root() gives a SquashedGaussian's mean {described(mean)}; needs a tensor [R, D]"
+            )
         size = (self.num_nodes, self.num_samples, mean.shape[1])
         what = f"drawing {size[1]} actions of {size[2]} numbers at {size[0]} nodes of {self.num_trees} trees"
         require_memory(8 * self.num_trees * math.prod(size), what)
@@ -325,8 +267,8 @@ class TorchModel:
         sizes = (self.num_trees, actions, players, device)
         if sizes != self._sizes:
             rows = self.num_trees * self.num_leaves
-            self._roots = Outlet(self.num_trees, actions, players, device)
-            self._outlet = Outlet(rows, actions, players, device)
+            self._roots = Outlet(self.num_trees, actions, players, device, "root()")
+            self._outlet = Outlet(rows, actions, players, device, "step()", self.num_leaves)
             self._inlet = Inlet(rows, self.num_leaves, self.num_nodes, actions, device)
             self._sizes = sizes
             self.num_actions, self.num_players = actions, players

@@ -1,11 +1,10 @@
 """Buffers between the search's arrays and a model's tensors.
 
 `NodeRows` keeps what a model gave for each node where it was made; `Inlet` brings node and action numbers to
-the device, `Outlet` brings numbers back, each in one transfer a simulation.
+the device in one transfer a simulation. What goes back is in torch_answers.py.
 """
 
 import math
-import numbers
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -16,28 +15,6 @@ from torch import Tensor
 
 from zelkova.errors import ShapeError, require_memory
 from zelkova.search.kernels.native import F32, I32, bind, kernel
-from zelkova.search.model import Evaluation
-
-NOBODY = np.int32(-9)  # for a mover that is no whole number; the search refuses it
-MOST_PLAYERS = np.float32(1e6)
-
-
-def described(given: Any) -> str:
-    """Say what was given in place of a tensor that fits."""
-    if isinstance(given, Tensor):
-        return f"of shape {tuple(given.shape)} and dtype {given.dtype}"
-    return f"a {type(given).__name__}"
-
-
-class Numbers(NamedTuple):
-    """What the search reads of an answer of R rows, A actions and P players."""
-
-    prior_logits: Tensor  # [R, A]
-    legal: Tensor | None  # bool[R, A]; None: all legal
-    value: Tensor  # [R] or [R, P]
-    reward: Tensor | float
-    discount: Tensor | float
-    to_play: Tensor | int
 
 
 @kernel
@@ -63,26 +40,6 @@ def address_rows(
         out[1, r] = tree + node[r] * trees if is_used else trees * num_nodes
         out[2, r] = chosen
         out[3, r] = before * width + chosen
-
-
-@kernel
-def take_rows(
-    logits: F32, legal: F32, movers: F32, has_legal: bool, has_movers: bool,
-    actions: I32, count: I32, prior_logits: F32, to_play: I32,
-) -> None:  # fmt: skip
-    """Write dense logits [R, A] as those of the legal actions alone, and movers as whole numbers."""
-    for r in range(logits.shape[0]):
-        n = 0
-        for a in range(logits.shape[1]):
-            if not has_legal or legal[r, a] != 0:
-                actions[r, n] = a
-                prior_logits[r, n] = logits[r, a]
-                n += 1
-        count[r] = n
-        if has_movers:
-            mover = movers[r]
-            is_whole = np.abs(mover) < MOST_PLAYERS and mover == np.floor(mover)
-            to_play[r] = np.int32(mover) if is_whole else NOBODY
 
 
 @kernel
@@ -116,7 +73,9 @@ def leaves_of(embedding: Any) -> list[Tensor]:
     if isinstance(embedding, tuple | list):
         return [leaf for part in embedding for leaf in leaves_of(part)]
     kind = type(embedding).__name__
-    raise ShapeError(f"the embedding holds a {kind}; give tensors, or tuples, lists and dicts of tensors")
+    raise ShapeError(
+        f"root() gives an embedding that holds a {kind}; give tensors, or tuples, lists and dicts of tensors"
+    )
 
 
 def leaves_like(name: str, template: Any, embedding: Any) -> list[Tensor]:
@@ -275,100 +234,3 @@ class Inlet:
         self._address(parent, action, node, *self._sizes, self._out)
         if self._here is not self._host:
             self._here.copy_(self._host, non_blocking=True)
-
-
-class Outlet:
-    """Where R rows of answers leave the device: one packed tensor, and the `Evaluation` made of it."""
-
-    def __init__(self, rows: int, actions: int, players: int, device: torch.device) -> None:
-        shapes = {
-            "prior_logits": (rows, actions), "legal": (rows, actions), "value": (rows, players),
-            "reward": (rows, players), "discount": (rows,), "to_play": (rows,),
-        }  # fmt: skip
-        sizes = [math.prod(shape) for shape in shapes.values()]
-        self.is_cuda = device.type == "cuda"
-        self.packed = torch.zeros(sum(sizes), device=device)
-        is_here = device.type == "cpu"
-        self.host = self.packed if is_here else torch.zeros(sum(sizes), pin_memory=self.is_cuda)
-        self.slots = {
-            name: part.view(shape)
-            for (name, shape), part in zip(shapes.items(), torch.split(self.packed, sizes), strict=True)
-        }
-        # a single player's values may come without their dimension
-        names = ("value", "reward") if players == 1 else ()
-        self.columns = {name: self.slots[name][:, 0] for name in names}
-        self.arrays: dict[str, Any] = {
-            name: part.view(shape).numpy()
-            for (name, shape), part in zip(shapes.items(), torch.split(self.host, sizes), strict=True)
-        }
-        self.evaluation = Evaluation(
-            self.arrays["reward"], self.arrays["discount"], np.zeros((rows, actions), np.int32),
-            np.zeros(rows, np.int32), np.zeros((rows, actions), np.float32), self.arrays["value"],
-            np.zeros(rows, np.int32),
-        )  # fmt: skip
-        e = self.evaluation
-        self._rows = (self.arrays["prior_logits"], self.arrays["legal"], self.arrays["to_play"])
-        self._out = (e.actions, e.count, e.prior_logits, e.to_play)
-        self._take = bind(take_rows, *self._rows, False, False, *self._out)
-
-    def put(self, name: str, tensor: Tensor) -> None:
-        """Copy one output into its place.
-
-        Raises:
-            ShapeError: it is no tensor of real numbers, or has another shape.
-        """
-        slot = self.slots[name]
-        if not isinstance(tensor, Tensor) or tensor.is_complex() or tensor.layout != torch.strided:
-            shape = tuple(slot.shape)
-            raise ShapeError(f"{name} is {described(tensor)}; needs a dense tensor of real numbers {shape}")
-        if tensor.shape != slot.shape:
-            slot = self.columns.get(name, slot)
-            if tensor.shape != slot.shape:
-                raise ShapeError(
-                    f"{name} has shape {tuple(tensor.shape)}; needs {tuple(self.slots[name].shape)}"
-                )
-        slot.copy_(tensor)
-
-    def fill(self, name: str, given: Tensor | float) -> None:
-        """Write one number for all rows, where no tensor was given.
-
-        Raises:
-            ShapeError: it is neither a number nor a tensor; movers are whole numbers.
-        """
-        if isinstance(given, Tensor):
-            return
-        kinds = numbers.Integral if name == "to_play" else numbers.Real
-        if not isinstance(given, kinds) or (name == "to_play" and abs(given) >= MOST_PLAYERS):
-            what = "a whole number" if name == "to_play" else "a number"
-            shape = tuple(self.slots[name].shape)
-            raise ShapeError(f"{name} = {given!r:.100}; needs {what} for all rows, or a tensor {shape}")
-        getattr(self.evaluation, name).fill(given)
-
-    def send(self, found: Numbers) -> Evaluation:
-        """Bring an answer to the search.
-
-        Raises:
-            ShapeError: names the output.
-        """
-        logits, legal, value, reward, discount, to_play = found
-        has_movers = isinstance(to_play, Tensor)
-        self.put("prior_logits", logits)
-        self.put("value", value)
-        if legal is not None:
-            if not isinstance(legal, Tensor) or legal.dtype != torch.bool:
-                raise ShapeError(
-                    f"legal is {described(legal)}; needs a tensor of torch.bool, True where legal"
-                )
-            self.put("legal", legal)
-        for name, given in (("reward", reward), ("discount", discount), ("to_play", to_play)):
-            if isinstance(given, Tensor):
-                self.put(name, given)
-        if self.host is not self.packed:
-            self.host.copy_(self.packed, non_blocking=self.is_cuda)
-            if self.is_cuda:
-                torch.cuda.current_stream(self.packed.device).synchronize()
-        self.fill("reward", reward)
-        self.fill("discount", discount)
-        self.fill("to_play", to_play)
-        self._take(*self._rows, legal is not None, has_movers, *self._out)
-        return self.evaluation

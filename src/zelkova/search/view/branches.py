@@ -17,10 +17,11 @@ class Branch:
     """An action of a search tree and what was looked at after it."""
 
     action: int  # that led here; -1 at the root
-    prior: float  # probability of the action, 0..1; 1 at the root
+    prior: float  # the model's probability of the action, 0..1, as `read_own_priors` reads it; 1 at the root
     visits: int  # simulations that passed
     value: NDArray[np.float32]  # [P] mean return of each absolute player along this action
-    children: tuple["Branch", ...]  # visited actions from here, most visited first
+    children: tuple["Branch", ...]
+    # visited actions from here, most visited first; at the root, first what the search plays
 
 
 def require_tree(search: BatchSearch, tree: int, call: str) -> None:
@@ -43,7 +44,7 @@ def require_tree(search: BatchSearch, tree: int, call: str) -> None:
 
 
 def read_branches(search: BatchSearch, widths: Sequence[int], tree: int = 0) -> Branch:
-    """Read the most visited part of one tree.
+    """Read the most visited part of one tree, and what the search plays without a temperature.
 
     Args:
         search: with nothing waiting for an evaluation.
@@ -57,7 +58,8 @@ def read_branches(search: BatchSearch, widths: Sequence[int], tree: int = 0) -> 
     forest = search.forest
     visits = int(forest.nodes[tree, 0]["visits"])
     value = (forest.sums[tree, 0] / max(visits, 1)).astype(np.float32)
-    return Branch(-1, 1.0, visits, value, _read_children(search, widths, tree, 0))
+    played = int(search.result_so_far().action[tree])
+    return Branch(-1, 1.0, visits, value, _read_children(search, widths, tree, 0, played))
 
 
 def find_child(search: BatchSearch, action: int, node: int = 0, tree: int = 0) -> int:
@@ -79,7 +81,7 @@ def find_child(search: BatchSearch, action: int, node: int = 0, tree: int = 0) -
 
 
 def read_priors(search: BatchSearch, node: int = 0, tree: int = 0) -> F32:
-    """Read the prior probabilities of a node's edges.
+    """Read the prior probabilities of a node's edges, as the search uses them.
 
     Args:
         search: with nothing waiting for an evaluation.
@@ -106,6 +108,24 @@ def read_priors(search: BatchSearch, node: int = 0, tree: int = 0) -> F32:
     return weights
 
 
+def read_own_priors(search: BatchSearch, node: int = 0, tree: int = 0) -> F32:
+    """Read the model's own prior probabilities of a node's edges.
+
+    Args:
+        search: with nothing waiting for an evaluation.
+        node, tree: where.
+    Returns:
+        float32[edges]; Dirichlet noise of a PUCT root is taken out again. With dirichlet_fraction 1 nothing
+        of the model's is left, and this is the noise.
+    """
+    priors = read_priors(search, node, tree)
+    noise, share = search.forest.noise[tree, : len(priors)], np.float32(search.config.dirichlet_fraction)
+    if node != 0 or not search.config.mixes_noise or share == 1 or not noise.any():
+        return priors
+    own: F32 = np.maximum((priors - share * noise) / (1 - share), np.float32(0))
+    return own
+
+
 def softmax(logits: F32) -> F32:
     """Turn logits [k], k at least 1, into probabilities."""
     weights = np.exp(logits - logits.max())
@@ -113,8 +133,10 @@ def softmax(logits: F32) -> F32:
     return probabilities
 
 
-def _read_children(search: BatchSearch, widths: Sequence[int], tree: int, node: int) -> tuple[Branch, ...]:
-    """Read the visited children of a node, most visited first, equals by the mover's value."""
+def _read_children(
+    search: BatchSearch, widths: Sequence[int], tree: int, node: int, first: int = -1
+) -> tuple[Branch, ...]:
+    """Read the visited children of a node: action `first`, then most visited, equals by the mover's value."""
     if not widths:
         return ()
     forest = search.forest
@@ -124,8 +146,9 @@ def _read_children(search: BatchSearch, widths: Sequence[int], tree: int, node: 
     kids = kids[(kids["child"] > 0) & (kids["visits"] > 0)]
     if len(kids) == 0:
         return ()
-    priors = read_priors(search, node, tree)
-    best = kids[np.lexsort((-kids["q"], -kids["visits"]))][: widths[0]]
+    priors = read_own_priors(search, node, tree)
+    actions = forest.actions[tree, int(record["edges"]) + kids["edge"]]
+    best = kids[np.lexsort((-kids["q"], -kids["visits"], actions != first))][: widths[0]]
     return tuple(_read_branch(search, widths[1:], tree, (int(record["edges"]), priors), kid) for kid in best)
 
 

@@ -9,8 +9,8 @@ from zelkova.search.batch import BatchSearch
 from zelkova.search.kernels.tree import UNPROVEN
 from zelkova.search.model import Model
 from zelkova.search.rules.puct import first_play_value, puct_range, running_mean_q
-from zelkova.search.view.branches import read_priors, require_tree
-from zelkova.search.view.replay import Phase, read_scores, replay_halving
+from zelkova.search.view.branches import read_own_priors, read_priors, require_tree
+from zelkova.search.view.replay import Phase, read_scores, replay_halving, require_model
 from zelkova.search.view.text import Names, html_table, name_of, show_table
 
 COLUMNS = {
@@ -19,7 +19,7 @@ COLUMNS = {
     "trpo": ("noise", "y", "weight"),
     "mpo": ("noise", "y", "weight"),
 }
-"""Heads of the columns noise, term and weight, by policy."""
+"""Heads of the columns noise, term and weight, by policy. PUCT has one more, mixed, after its noise."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ class Reason:
     """What a search knew of one action of the root."""
 
     action: int
-    prior: float  # 0..1; a PUCT root's Dirichlet noise is mixed in
+    prior: float  # 0..1, the model's own, as in `Plan`; the noise where that has all of dirichlet_fraction
     noise: float  # the root noise that was given: Gumbel, scaled, or the Dirichlet draw; 0 without
+    mixed: float  # the prior searched with; puct: (1 - f) prior + f noise, f the dirichlet_fraction
     visits: int
     q: float | None  # the mover's; None where unvisited
     term: float  # gumbel: sigma(completed Q); puct: the exploration term of the next simulation; trpo, mpo: y
@@ -68,7 +69,8 @@ class Explanation:
     def tables(self) -> list[tuple[str, list[list[str]]]]:
         """Give titles and tables as rows of cells, a head first."""
         noise, term, weight = COLUMNS[self.policy]
-        rows = [["action", "prior", noise, "visits", "Q", term, "score", weight, ""]]
+        is_mixed = self.policy == "puct"
+        rows = [["action", "prior", noise, *["mixed"] * is_mixed, "visits", "Q", term, "score", weight, ""]]
         for reason in self.reasons:
             mark = "played" if reason.action == self.chosen else "" if reason.is_candidate else "left out"
             rows.append(
@@ -76,6 +78,7 @@ class Explanation:
                     name_of(self.names, reason.action),
                     f"{reason.prior:.4f}",
                     f"{reason.noise:.3f}",
+                    *[f"{reason.mixed:.4f}"] * is_mixed,
                     f"{reason.visits}",
                     "-" if reason.q is None else f"{reason.q:.4f}",
                     f"{reason.term:.3f}",
@@ -142,9 +145,11 @@ def explain(
             `Searcher`'s plan over numbered actions. None leaves the phases out.
     Raises:
         SearchError: rows wait for an evaluation, or the model answered otherwise when run again.
-        ConfigError: search holds no trees at all.
+        ConfigError: search holds no trees at all, or model is none of a search.
     """
     require_tree(search, tree, "explain()")
+    if model is not None:
+        require_model(model)
     policy = search.config.policy
     is_gumbel = policy == "gumbel"
     found = search.result_so_far()
@@ -163,13 +168,14 @@ def explain(
 
 
 def _gumbel_reasons(search: BatchSearch, tree: int, weights: np.ndarray) -> list[Reason]:
-    scores, priors = read_scores(search, tree), read_priors(search, 0, tree)
+    scores, priors = read_scores(search, tree), read_own_priors(search, 0, tree)
     candidates = set(scores.candidates.tolist())
     return [
         Reason(
             action=int(scores.actions[i]),
             prior=float(priors[i]),
             noise=float(scores.noise[i]),
+            mixed=float(priors[i]),
             visits=int(scores.visits[i]),
             q=float(scores.q[i]) if scores.visits[i] > 0 else None,
             term=float(scores.sigma[i]),
@@ -182,7 +188,8 @@ def _gumbel_reasons(search: BatchSearch, tree: int, weights: np.ndarray) -> list
 
 
 def _other_reasons(search: BatchSearch, tree: int, weights: np.ndarray) -> list[Reason]:
-    forest, priors = search.forest, read_priors(search, 0, tree)
+    forest = search.forest
+    own, priors = read_own_priors(search, 0, tree), read_priors(search, 0, tree)
     root = forest.nodes[tree, 0]
     start, first = int(root["edges"]), int(root["kids"])
     kids = {int(kid["edge"]): kid for kid in forest.kids[tree, first : first + int(root["num_kids"])]}
@@ -202,8 +209,9 @@ def _other_reasons(search: BatchSearch, tree: int, weights: np.ndarray) -> list[
         reasons.append(
             Reason(
                 action=int(forest.actions[tree, start + i]),
-                prior=float(priors[i]),
+                prior=float(own[i]),
                 noise=float(forest.noise[tree, i]),
+                mixed=float(priors[i]),
                 visits=visits,
                 q=None if kid is None else float(kid["q"]),
                 term=term,

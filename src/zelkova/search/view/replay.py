@@ -5,16 +5,18 @@ change. So the same search is run again with the same noise and the same model, 
 ends. That is exact where the model answers the same again; whether it did is checked at the end.
 """
 
+import inspect
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from zelkova.errors import SearchError
+from zelkova.errors import ConfigError, SearchError
 from zelkova.search.batch import BatchSearch, run_until
 from zelkova.search.kernels.native import F32, I32
 from zelkova.search.kernels.tree import GUMBEL
-from zelkova.search.model import Model
+from zelkova.search.model import Evaluation, Model
 from zelkova.search.rules.gumbel import halving_phases
 from zelkova.search.rules.qtransforms import completed_q
 
@@ -75,6 +77,26 @@ def read_scores(search: BatchSearch, tree: int = 0) -> Scores:
     )
 
 
+def require_model(model: Any) -> None:
+    """Refuse what can't answer for a search once more, such as a network in the place of the search's model.
+
+    Raises:
+        ConfigError: it is no `Model`.
+    """
+    is_model = isinstance(model, Model)
+    if is_model:
+        try:
+            inspect.signature(model.root).bind()
+        except (TypeError, ValueError):
+            is_model = False
+    if not is_model:
+        raise ConfigError(
+            f"explain(model=...) got a {type(model).__name__}; allowed: `searcher.model`, which answered for"
+            " the search, and not your own module; next: plan with searcher = search.Searcher(module,"
+            " policy), or explain without a model, which leaves the phases out"
+        )
+
+
 def replay_halving(search: BatchSearch, model: Model, tree: int = 0) -> tuple[Phase, ...]:
     """Run a Gumbel search again and describe each of its phases.
 
@@ -87,7 +109,9 @@ def replay_halving(search: BatchSearch, model: Model, tree: int = 0) -> tuple[Ph
         tree: whose phases are told.
     Raises:
         SearchError: no Gumbel root, candidates drawn with replacement, or the model answered otherwise.
+        ConfigError: model is no `Model`.
     """
+    require_model(model)
     if search.config.candidates == "replacement":
         raise SearchError(
             "candidates that were drawn with replacement are not drawn again; next: explain without a model"
@@ -96,7 +120,13 @@ def replay_halving(search: BatchSearch, model: Model, tree: int = 0) -> tuple[Ph
         raise SearchError(f"policy {search.config.policy} has no phases to replay; allowed: gumbel")
     before, total = read_scores(search, tree), int(search.forest.heads["done"][tree])
     chosen = int(search.result_so_far().action[tree])
-    search.begin_again(model.root())
+    roots = model.root()
+    if not isinstance(roots, Evaluation):
+        raise ConfigError(
+            f"explain(model=...) got a model whose root() gives a {type(roots).__name__}; allowed: a"
+            " search.Evaluation; next: `searcher.model` in the place of your own module"
+        )
+    search.begin_again(roots)
     seen = [read_scores(search, tree)]
     spans: list[tuple[int, int]] = []
     planned = 0
@@ -111,8 +141,9 @@ def replay_halving(search: BatchSearch, model: Model, tree: int = 0) -> tuple[Ph
     after = seen[-1]
     if not (np.array_equal(before.visits, after.visits) and np.array_equal(before.q, after.q)):
         raise SearchError(
-            "the search took another way when it was run again: its model does not answer the same twice;"
-            " next: explain without a model, which leaves the phases out"
+            "the search took another way when it was run again: this model did not answer for it, does not"
+            " answer the same twice, or draws actions (policy.num_samples); next: the model of this search,"
+            " or explain without one, which leaves the phases out"
         )
     return _phases(seen, spans, chosen)
 

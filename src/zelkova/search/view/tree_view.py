@@ -10,7 +10,11 @@ from zelkova.search.view.text import Names, name_of, show_table, show_values
 
 
 class TreeView:
-    """The most visited part of a tree, as it stands when this is made. Notebooks show it as a picture."""
+    """The most visited part of a tree, as it stands when this is made. Notebooks show it as a picture.
+
+    What the search plays (without a temperature) comes first, then the most visited. Priors are the model's
+    own, without root noise.
+    """
 
     def __init__(
         self,
