@@ -113,6 +113,8 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "own.txt is of mine/nim.py, a file whose code is run only where you name it; next: --game"
         in refuse(capsys, "random", own)
     )
+    own.write_text("# game: conect_four\n# seed: 0\n1 2\n")
+    assert "did you mean `connect_four`" in refuse(capsys, "random", own)
     assert "unknown player `nobody`" in refuse(capsys, "nobody", text, *named)
     assert "unknown game" in refuse(capsys, "random", text, "--game", "chess")
     assert "leave out the records" in refuse(capsys, "random", text, *named, "--position", "start")

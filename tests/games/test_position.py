@@ -1,10 +1,13 @@
 """The friendly position, notation, drawings, playthroughs and games from a user's file."""
 
+import dataclasses
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,6 +85,23 @@ def test_an_illegal_move_names_the_notation_and_the_position() -> None:
 def test_text_that_is_no_move_says_what_is(name: str, text: str, message: str) -> None:
     with pytest.raises(NotationError, match=message):
         games.load(name).position().play(text)
+
+
+def test_players_are_found_by_number_and_by_name() -> None:
+    shogi, others = games.load("shogi3"), games.load("connect_four_3p")
+    assert [shogi.find_seat(word) for word in ("1", "Red", "green", "player 1", "4", "")] == [
+        0, 1, 2, None, None, None,
+    ]  # fmt: skip
+    assert [others.find_seat(word) for word in ("3", "red", "0")] == [2, None, None]
+    assert (shogi.own_seat_names, others.own_seat_names) == (["Blue", "Red", "Green"], [])
+
+
+@pytest.mark.parametrize("names", [2, "ab", ("one",), ("one", "two", "three"), None])
+def test_names_that_do_not_fit_are_left_out(names: object) -> None:
+    notation: Any = SimpleNamespace(PLAYERS=names)
+    game = dataclasses.replace(games.load("tic_tac_toe"), notation=notation)
+    assert game.seat_names == ["player 1", "player 2"]
+    assert game.find_seat("one") is None
 
 
 def test_moves_are_read_as_people_write_them() -> None:

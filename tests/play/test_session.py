@@ -175,6 +175,11 @@ def test_a_file_has_the_form_that_its_name_ends_with(tmp_path: Path) -> None:
     _, text = converse([f"save {tmp_path / 'g.json'}"])
     assert f"g.json ends in .json; games of tic_tac_toe are saved as .txt; next: save {tmp_path}" in text
     assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "d.json"]
+    for place in (".", "..", "/"):
+        assert (
+            "has no ending; games of tic_tac_toe are saved as .txt; next: save game.txt"
+            in converse([f"save {place}"])[1]
+        )
 
 
 @pytest.mark.parametrize(

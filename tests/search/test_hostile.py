@@ -147,14 +147,15 @@ def test_movers_are_players(mover: int) -> None:
                 answer(Gumbel(4), **{name: {"to_play": given}})
 
 
-@pytest.mark.parametrize("discount", [-1.0, -0.01, 1.01, 1e30, float("nan"), float("inf")])
+@pytest.mark.parametrize("discount", [-1.0, -0.02, 1.02, 1e30, float("nan"), float("inf")])
 def test_discounts(discount: float) -> None:
     for given, row in ((discount, 0), (torch.tensor([1.0] * 3 + [discount]), 3)):
         with pytest.raises(
             SearchError, match=rf"tree {row // 2} \(row {row}\): step.*discount = .*; allowed: 0 to 1"
         ):
             answer_twice(discount=given)
-    for near in (-1e-6, 0.0, 0, 1, 1.000001):
+    one_ulp = (1.0 + float(torch.finfo(kind).eps) for kind in (torch.float32, torch.float16, torch.bfloat16))
+    for near in (-0.009, 0.0, 0, 1, 1.009, *one_ulp):
         answer_twice(discount=near)
 
 

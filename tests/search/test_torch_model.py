@@ -1,5 +1,6 @@
 """The search's door to PyTorch: the same answers as tables, shapes, seeds, masks, chance, drawn actions."""
 
+import itertools
 import math
 from functools import partial
 from typing import Any
@@ -535,3 +536,29 @@ def test_the_share_of_the_search_is_measured() -> None:
     assert (
         step(root(np.zeros((2, 8), np.float32)).embedding, torch.zeros(2, dtype=torch.int64)).discount == 0.99
     )
+
+
+def test_numbers_for_all_rows_and_tensors_in_turn() -> None:
+    """What stood in all rows before does not stay: alternating forms give what tensors alone give."""
+
+    def model(forms: str) -> tuple[Any, Any]:
+        calls = itertools.count()
+
+        def root(position: Any) -> Root:
+            return Root(position, torch.zeros(2, 3), torch.zeros(2))
+
+        def step(embedding: Any, action: Any) -> Step:
+            k = next(calls)
+            discount, reward = (1.0, 0.5, 0.5, 0.9)[k % 4], (0.25, 0.25, -0.5, 0.25, 1.0)[k % 5]
+            value = 0.1 * action.float() + 0.01 * k
+            as_tensor = forms[k % len(forms)] == "t"
+            gain: Any = torch.full((2,), reward) if as_tensor else reward
+            kept: Any = torch.full((2,), discount) if as_tensor else discount
+            return Step(embedding, torch.zeros(2, 3), value, gain, kept)
+
+        return root, step
+
+    plans = [search.plan(model(forms), torch.zeros(2, 1), Puct(24), seed=0) for forms in ("t", "n", "ntnnt")]
+    for other in plans[1:]:
+        assert np.array_equal(plans[0].visit_counts, other.visit_counts)
+        assert np.array_equal(plans[0].q_values, other.q_values)

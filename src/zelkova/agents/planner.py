@@ -84,7 +84,7 @@ class Answer:
     result: SearchResult  # one row: weights, visits, Q and values of the whole tree
     simulations: int  # that were added this time
     ended: Ending  # budget: spent; time: up; stop: was called; full: the tree has no room for more
-    lines: tuple[Line, ...]  # that of `action`, then most visited first, equals by the mover's Q
+    lines: tuple[Line, ...]  # that of `action`, if visited; then most visited first, equals by the mover's Q
 
 
 class Planner:
@@ -379,7 +379,7 @@ class Planner:
         lines: tuple[Line, ...] = ()
         if self.options.num_lines:
             widths = [self.options.num_lines] + [1] * (self.options.line_length - 1)
-            tree = read_branches(self._search, widths)
+            tree = read_branches(self._search, widths, played=int(result.action[0]))
             lines = tuple(
                 Line(tuple(_actions(branch)), branch.visits, branch.value) for branch in tree.children
             )

@@ -1,5 +1,6 @@
 """`zelkova analyze`: what a set of games tells, or what an agent sees in one position."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -119,13 +120,13 @@ def _game_of(
         named = None if own is not None or not files else find_game(files[0])
         if own is not None:
             rules = game_of_run(own, overrides)
-        elif named is not None and named.name in games.names():
-            rules = games.load(named.name, {**named.options, **game_options(overrides)})
-        elif named is not None:
+        elif named is not None and named.name.endswith(".py"):
             raise ConfigError(
-                f"{files[0]} is of {named.name[:80]}, a file whose code is run only where"
-                f" you name it; next: --game {named.name[:80]}"
+                f"{files[0]} is of {named.name[:80]}, a file whose code is run only where you name it; next:"
+                f" --game {shlex.quote(named.name)}"
             )
+        elif named is not None:
+            rules = games.load(named.name, {**named.options, **game_options(overrides)})
         else:
             raise ConfigError(
                 f"{files[0] if files else agent} does not tell the game; next: name it with --game, such as"

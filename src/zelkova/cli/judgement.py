@@ -27,7 +27,6 @@ def judge_position(thinker: "Thinker", game: "Game", text: str) -> "Judgement":
     """
     import numpy as np
 
-    from zelkova.evaluation.analysis.outcomes import name_seats
     from zelkova.games.statistic import Statistic
     from zelkova.play.thinking import follow
     from zelkova.records.positions import read_position
@@ -39,7 +38,7 @@ def judge_position(thinker: "Thinker", game: "Game", text: str) -> "Judgement":
         raise ConfigError(f"position `{text[:80]}`: {what}, nobody chooses; next: another position")
     rng = np.random.default_rng(0)
     thought = thinker.think(position, rng)
-    seats, chosen = name_seats(game), position.action_to_text(thought.action)
+    seats, chosen = game.seat_names, position.action_to_text(thought.action)
     chances = Statistic(
         "chances",
         "Chances",

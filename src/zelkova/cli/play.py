@@ -276,16 +276,16 @@ def _parse_seats(text: str, game: Game) -> frozenset[int]:
     """
     if text == "none":
         return frozenset()
-    names = [name.lower() for name in getattr(game.notation, "PLAYERS", ())]
-    seats = [str(names.index(seat) + 1) if seat in names else seat for seat in text.lower().split(",")]
-    known = [str(player + 1) for player in range(game.num_players)]
-    for seat in seats:
-        if seat not in known:
+    seats = []
+    for word in text.split(","):
+        seat = game.find_seat(word)
+        if seat is None:
+            known = [*map(str, range(1, game.num_players + 1)), *map(str.lower, game.own_seat_names), "none"]
             raise ConfigError(
-                f"--seat {text}: no such player `{seat}`; {hint(seat, [*known, *names, 'none'])}; "
-                "several as 1,2"
+                f"--seat {text}: no such player `{word.lower()}`; {hint(word.lower(), known)}; several as 1,2"
             )
-    return frozenset(int(seat) - 1 for seat in seats)
+        seats.append(seat)
+    return frozenset(seats)
 
 
 def spell_game(game: Game) -> str:

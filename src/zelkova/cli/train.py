@@ -125,12 +125,13 @@ def turn_wheel(
         figures: takes those of the last round.
         more: gives, at the end, the options with which the run is to go on besides --resume.
     """
+    from zelkova.search.notice import NOTICE, compile_notice
+
     wheel = run.wheel
     where = f"{wheel.device} ({wheel.device_reason})"
     console.note(f"{wheel.title} on {where}, network by {wheel.engine_name}")
-    console.note(
-        "compiling what this machine has not compiled yet: a minute at the first start, then nothing"
-    )
+    console.note(NOTICE)
+    compile_notice.told()
     wheel.warm_up()
     spend(run, limits, more)
     for name, value in run.last_metrics.items():

@@ -148,12 +148,22 @@ class Game:
         )
 
     @property
-    def seat_names(self) -> list[str]:
-        """The players as the notation names them in PLAYERS, else player 1, player 2, ..."""
+    def own_seat_names(self) -> list[str]:
+        """The players as the notation names them in PLAYERS; none where it does not."""
         names = getattr(self.notation, "PLAYERS", None)
         if isinstance(names, tuple | list) and len(names) == self.num_players:
             return [str(name) for name in names]
-        return [f"player {seat + 1}" for seat in range(self.num_players)]
+        return []
+
+    @property
+    def seat_names(self) -> list[str]:
+        """The players as the notation names them, else player 1, player 2, ..."""
+        return self.own_seat_names or [f"player {seat + 1}" for seat in range(self.num_players)]
+
+    def find_seat(self, text: str) -> int | None:
+        """Give the player that a number from 1 or a name means, in any case; None where it means none."""
+        words = [*map(str, range(1, self.num_players + 1)), *map(str.lower, self.own_seat_names)]
+        return words.index(text.lower()) % self.num_players if text.lower() in words else None
 
     def position(self, seed: int = 0) -> "Position":
         """Give a friendly initial position to play on."""

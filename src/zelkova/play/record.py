@@ -5,6 +5,7 @@ where a module `record` beside its rules has `write_played`. `zelkova analyze` r
 """
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 from zelkova.errors import NotationError
@@ -39,8 +40,7 @@ def write_moves(position: Position, seed: int, resigned: int | None = None) -> s
 
 def known_endings(game: Game) -> tuple[str, ...]:
     """List what the name of a game's file may end with."""
-    has_records = hasattr(beside(game, "record"), "write_played")
-    return (TEXT, *RECORDS) if has_records else (TEXT,)
+    return (TEXT,) if _record_writer(game) is None else (TEXT, *RECORDS)
 
 
 def save_game(path: Path, position: Position, seed: int, resigned: int | None = None) -> str:
@@ -59,21 +59,20 @@ def save_game(path: Path, position: Position, seed: int, resigned: int | None = 
     game, endings = position.game, known_endings(position.game)
     if path.suffix not in endings:
         given = f"ends in {path.suffix}" if path.suffix else "has no ending"
+        name = path.with_suffix(TEXT) if path.name not in ("", "..") else f"game{TEXT}"
         raise NotationError(
-            f"{path} {given}; games of {game.name} are saved as {', '.join(endings)}; "
-            f"next: save {path.with_suffix(TEXT)}"
+            f"{path} {given}; games of {game.name} are saved as {', '.join(endings)}; next: save {name}"
         )
-    if path.suffix == TEXT:
+    write = _record_writer(game)
+    if path.suffix == TEXT or write is None:
         text, what = write_moves(position, seed, resigned), "the moves as text"
     else:
-        text, what = f"{_write_record(position, resigned)}\n", "a JSON record"
+        text, what = f"{write(position, resigned)}\n", "a JSON record"
     with path.open("x", encoding="utf-8") as file:
         file.write(text)
     return what
 
 
-def _write_record(position: Position, resigned: int | None) -> str:
-    """Ask the game for its own record on one line."""
-    write = getattr(beside(position.game, "record"), "write_played", None)
-    assert write is not None, "known_endings looked for it"
-    return str(write(position, resigned))
+def _record_writer(game: Game) -> Callable[[Position, int | None], str] | None:
+    """Give the game's own function that writes a record on one line; None where it has none."""
+    return getattr(beside(game, "record"), "write_played", None)

@@ -186,7 +186,8 @@ class Session:
     def _refuse(self, text: str) -> None:
         """Say why a text is neither a move nor a command, and what is."""
         shown = wording.show_input(text)
-        illegal = None if self.is_over or text.startswith("/") else self._explain_illegal(text)
+        is_move = not self.is_over and not text.startswith("/")
+        illegal, unread = self._explain(text) if is_move else (None, "")
         near = wording.nearest(text.split(maxsplit=1)[0].removeprefix("/"), [*COMMANDS, *ALIASES])
         if illegal is not None:
             self._write(f"{shown} is not legal here{illegal and f': {illegal}'}; {self._show_next()}")
@@ -196,32 +197,30 @@ class Session:
         elif self.is_over:
             self._write(f"{shown} is no command, and the game is over; type `new`, `undo`, `help` or `quit`")
         else:
-            self._write(f"{self._explain_unread(text)}; {self._show_next()}")
+            self._write(f"{unread}; {self._show_next()}")
 
-    def _explain_illegal(self, text: str) -> str | None:
-        """Say why a move is not legal; empty where the game has no words for it, None where it is no move."""
-        try:
-            action = self.position.text_to_action(text)
-        except _NOTATION_FAULTS:
-            return None
-        try:
-            why = self.position.explain_illegal(action)
-        except _NOTATION_FAULTS:
-            why = ""
-        return why if why.isprintable() else ""
+    def _explain(self, text: str) -> tuple[str | None, str]:
+        """Say why a text can't be played, in the words of the game's notation where it has some.
 
-    def _explain_unread(self, text: str) -> str:
-        """Say why a text is no move, in the words of the game's notation where it has some."""
+        Returns:
+            why the move is not legal, empty without words for it, None where the text is no move; and why it
+            is none, empty where it is one.
+        """
         message = ""
         try:
-            self.position.text_to_action(text)
-        except NotationError as error:
-            message = str(error)
-        except _NOTATION_FAULTS:
-            pass
+            action = self.position.text_to_action(text)
+        except _NOTATION_FAULTS as error:
+            message = str(error) if isinstance(error, NotationError) else ""
+        else:
+            try:
+                why = self.position.explain_illegal(action)
+            except _NOTATION_FAULTS:
+                why = ""
+            return why if why.isprintable() else "", ""
+        shown = wording.show_input(text)
         if not message or not message.isprintable():
-            return f"{wording.show_input(text)} is no move"
-        return message if f"`{text}`" in message else f"{wording.show_input(text)} is no move: {message}"
+            return None, f"{shown} is no move"
+        return None, message if f"`{text}`" in message else f"{shown} is no move: {message}"
 
     def _show_next(self) -> str:
         """Say what may be typed in place of what was refused."""
@@ -295,13 +294,12 @@ class Session:
     def _do_new(self, rest: str) -> None:
         count = self.game.num_players
         if rest:
-            names = [name.lower() for name in self.game.seat_names]
-            known = [*map(str, range(1, count + 1)), *names]
-            if rest.lower() not in known:
-                own = f" or {', '.join(self.game.seat_names)}" if names[0] != "player 1" else ""
+            seat, names = self.game.find_seat(rest), self.game.own_seat_names
+            if seat is None:
+                own = f" or {', '.join(names)}" if names else ""
                 self._write(f"new takes a player from 1 to {count}{own}; given: {wording.show_input(rest)}")
                 return
-            self.seats = frozenset({known.index(rest.lower()) % count})
+            self.seats = frozenset({seat})
         self.games += 1
         self.resigned = None
         self.position = self.game.position(self.table.seed + self.games)

@@ -94,7 +94,7 @@ def show_player(game: Game, seat: int, seats: frozenset[int]) -> str:
 def show_seats(game: Game, seats: frozenset[int]) -> str:
     """Say who somebody is: player 2 of 3; or with names, player 2 of 3, Red."""
     numbers = " and ".join(f"player {seat + 1}" for seat in sorted(seats))
-    names = [game.seat_names[seat] for seat in sorted(seats) if game.seat_names[seat] != f"player {seat + 1}"]
+    names = [game.own_seat_names[seat] for seat in sorted(seats)] if game.own_seat_names else []
     return f"{numbers} of {game.num_players}" + (f", {' and '.join(names)}," if names else "")
 
 

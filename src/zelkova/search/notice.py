@@ -28,6 +28,10 @@ class CompileNotice(event.Listener):  # type: ignore[misc]
     def on_end(self, happened: Any) -> None:
         """Say nothing."""
 
+    def told(self) -> None:
+        """Keep quiet: a person has been told already."""
+        self.was_said = True
+
     def __enter__(self) -> None:
         event.register(COMPILES, self)
 

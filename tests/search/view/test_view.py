@@ -124,6 +124,22 @@ def test_best_lines_begin_with_what_is_played(policy: Any) -> None:
     assert policy != "gumbel" or led > 0
 
 
+def test_best_lines_of_a_search_that_was_stopped_early() -> None:
+    """Gumbel may play an action that no simulation went through: it has no line, the others go by visits."""
+    unvisited = 0
+    for seed in range(60):
+        model = TableModel(random_tables(np.random.default_rng(seed), 60, 9, 2), np.zeros(1, np.int32), 9)
+        search = BatchSearch(SearchConfig(num_simulations=16), 1, 9, 2)
+        search.set_roots(model.root(), np.random.default_rng(seed).gumbel(size=(1, 9)).astype(np.float32))
+        for _ in range(3):
+            search.expand(model.step(*search.select()))
+        played = int(search.result_so_far().action[0])
+        visits = {branch.action: branch.visits for branch in read_branches(search, [9]).children}
+        unvisited += played not in visits
+        assert next(iter(visits)) == played or list(visits.values()) == sorted(visits.values(), reverse=True)
+    assert unvisited > 0
+
+
 def texts(svg: str) -> list[str]:
     document = ElementTree.fromstring(svg)
     assert document.tag == "{http://www.w3.org/2000/svg}svg"

@@ -16,11 +16,6 @@ MOST_BARS = 20  # of the lengths' histogram
 _WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)  # of a bar, in moves
 
 
-def name_seats(game: Game) -> list[str]:
-    """Name the players as the game's notation does, else player 1, player 2, ..."""
-    return game.seat_names
-
-
 def count_results(game: Game, games: Sequence[PlayedGame]) -> Statistic:
     """Say how often each seat wins, and whether chance alone would do that."""
     over = [played for played in games if played.returns is not None]
@@ -42,7 +37,7 @@ def count_results(game: Game, games: Sequence[PlayedGame]) -> Statistic:
     columns = (*columns, "won without drawn moves") if mixed else columns
     number = np.arange(len(over))
     rows = []
-    for seat, name in enumerate(name_seats(game)):
+    for seat, name in enumerate(game.seat_names):
         shared = share_by_game((wins[:, seat] > 0) & ~alone[:, seat], number)
         row: tuple[Cell, ...] = (name, len(over), share_by_game(alone[:, seat], number), shared)
         rows.append((*row, share_by_game(alone[fresh, seat], number[fresh])) if mixed else row)
@@ -114,7 +109,7 @@ def count_openings(game: Game, games: Sequence[PlayedGame]) -> Statistic:
             text = _write(game, played.states[step : step + 1], int(played.actions[step]))
             found[seat].append((text, float(played.wins[seat]), number))
     rows: list[tuple[Cell, ...]] = []
-    for seat, name in enumerate(name_seats(game)):
+    for seat, name in enumerate(game.seat_names):
         rows += _rank(name, found[seat])
     columns: tuple[str, ...] = ("seat", "move", "games", "played", "won by the seat")
     meaning = (

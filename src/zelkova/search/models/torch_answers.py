@@ -13,15 +13,17 @@ from zelkova.search.kernels.native import F32, I32, bind, kernel
 from zelkova.search.model import Evaluation
 
 NOBODY = np.int32(-9)  # for a mover that is no whole number
-DISCOUNT_SLACK = np.float32(1e-3)  # beyond 0..1, for rounding
+DISCOUNT_SLACK = np.float32(1e-2)  # beyond 0..1, for rounding: the first bfloat16 above 1 is 1.0078
 MOST_PLAYERS = np.float32(1e6)
 HALF = np.float32(0.5)
+NEVER = object()  # no number that a model gives
 
 
 def described(given: Any) -> str:
     """Say what was given in place of a tensor that fits."""
     if isinstance(given, Tensor):
-        return f"of shape {tuple(given.shape)} and dtype {given.dtype}"
+        layout = "" if given.layout == torch.strided else f" and layout {given.layout}"
+        return f"of shape {tuple(given.shape)} and dtype {given.dtype}{layout}"
     return f"a {type(given).__name__}"
 
 
@@ -38,6 +40,24 @@ def refuse_bool(source: str, name: str, given: Any) -> None:
         raise ShapeError(
             f"{source} gives {name} as booleans; allowed: floating point or whole numbers (booleans are for"
             f" `legal` alone); next: {meant}"
+        )
+
+
+def require_mask(source: str, legal: Any, shape: torch.Size, more: str = "") -> None:
+    """Refuse a mask that is none.
+
+    Args:
+        source: `root()` or `step()`.
+        legal: what was given as the mask.
+        shape: that it needs.
+        more: ends the message.
+    Raises:
+        ShapeError: it is no bool tensor of the shape.
+    """
+    if not isinstance(legal, Tensor) or legal.dtype != torch.bool or legal.shape != shape:
+        raise ShapeError(
+            f"{source} gives legal {described(legal)}; needs torch.bool {tuple(shape)},"
+            f" True where legal{more}"
         )
 
 
@@ -120,6 +140,7 @@ class Outlet:
         self._rows = [self.arrays[name] for name in ("prior_logits", "legal", "to_play", "discount")]
         self._out = (e.actions, e.count, e.prior_logits, e.to_play)
         self._all = np.zeros(rows, np.int32)
+        self._filled: dict[str, Any] = {}  # the number that stands in all rows of an array
         self._take = bind(take_rows, *self._rows, False, False, self._all, *self._out)
 
     def put(self, name: str, tensor: Tensor) -> None:
@@ -150,7 +171,7 @@ class Outlet:
         Raises:
             ShapeError: it is neither a number nor a tensor; movers are whole numbers.
         """
-        if isinstance(given, Tensor):
+        if isinstance(given, Tensor) or self._filled.get(name, NEVER) is given:
             return
         refuse_bool(self.source, name, given)
         kinds = numbers.Integral if name == "to_play" else numbers.Real
@@ -161,6 +182,8 @@ class Outlet:
                 f"{self.source} gives {name} = {given!r:.100}; needs {what} for all rows, or a tensor {shape}"
             )
         getattr(self.evaluation, name).fill(given)
+        if self.host is self.packed:  # elsewhere each answer comes over all of them
+            self._filled[name] = given
 
     def send(self, found: Numbers, node: I32 | None = None) -> Evaluation:
         """Bring an answer to the search.
@@ -177,13 +200,11 @@ class Outlet:
         self.put("prior_logits", logits)
         self.put("value", value)
         if legal is not None:
-            if not isinstance(legal, Tensor) or legal.dtype != torch.bool:
-                raise ShapeError(
-                    f"{self.source} gives legal {described(legal)}; needs torch.bool, True where legal"
-                )
+            require_mask(self.source, legal, logits.shape)
             self.put("legal", legal)
         for name, given in (("reward", reward), ("discount", discount), ("to_play", to_play)):
             if isinstance(given, Tensor):
+                self._filled[name] = NEVER
                 self.put(name, given)
         if self.host is not self.packed:
             self.host.copy_(self.packed, non_blocking=self.is_cuda)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from zelkova.errors import ConfigError, ShapeError
-from zelkova.search.models.torch_answers import described
+from zelkova.search.models.torch_answers import described, require_mask
 
 CLIP = 0.999  # largest size of a squashed action, so that its inverse stays finite
 
@@ -111,12 +111,8 @@ def allowed_of(source: str, legal: Any, drawn: Drawn) -> Tensor | None:
     """
     if legal is None:
         return drawn.legal
-    shape = tuple(drawn.logits.shape)
-    if not isinstance(legal, Tensor) or legal.dtype != torch.bool or tuple(legal.shape) != shape:
-        draws = "" if drawn.actions is None else ", for the draws; next: draw what is legal, without a mask"
-        raise ShapeError(
-            f"{source} gives legal {described(legal)}; needs torch.bool {shape}, True where legal{draws}"
-        )
+    draws = "" if drawn.actions is None else ", for the draws; next: draw what is legal, without a mask"
+    require_mask(source, legal, drawn.logits.shape, draws)
     return both(legal, drawn.legal)
 
 

@@ -82,14 +82,16 @@ def two_player_value(value: Tensor, to_play: Tensor | int) -> Tensor:
             f"two_player_value() got value {described(value)}; needs a tensor of numbers [R] or [R, 1]"
         )
     value = value.flatten() if value.is_floating_point() else value.flatten().float()
-    is_first: Any = to_play == 0
     is_one = isinstance(to_play, numbers.Integral) and to_play in (0, 1)
     if not is_one and not (isinstance(to_play, Tensor) and to_play.shape == value.shape):
         given = described(to_play) if isinstance(to_play, Tensor) else f"= {to_play!r:.100}"
         raise ShapeError(
             f"two_player_value() got to_play {given}; needs a tensor {tuple(value.shape)}, or 0 or 1 for all"
         )
-    mine = torch.where(torch.as_tensor(is_first, device=value.device), value, -value)
+    if isinstance(to_play, Tensor):
+        mine = torch.where(to_play == 0, value, -value)
+    else:
+        mine = value if to_play == 0 else -value
     return torch.stack([mine, -mine], dim=-1)
 
 

@@ -21,7 +21,7 @@ class Branch:
     visits: int  # simulations that passed
     value: NDArray[np.float32]  # [P] mean return of each absolute player along this action
     children: tuple["Branch", ...]
-    # visited actions from here, most visited first; at the root, first what the search plays
+    # visited actions from here, most visited first; at the root, first what the search plays, if visited
 
 
 def require_tree(search: BatchSearch, tree: int, call: str) -> None:
@@ -43,22 +43,27 @@ def require_tree(search: BatchSearch, tree: int, call: str) -> None:
         raise SearchError(f"tree = {tree}; allowed: 0 to {search.num_trees - 1}")
 
 
-def read_branches(search: BatchSearch, widths: Sequence[int], tree: int = 0) -> Branch:
-    """Read the most visited part of one tree, and what the search plays without a temperature.
+def read_branches(
+    search: BatchSearch, widths: Sequence[int], tree: int = 0, played: int | None = None
+) -> Branch:
+    """Read the most visited part of one tree, and what the search plays without a temperature, if visited.
 
     Args:
         search: with nothing waiting for an evaluation.
         widths: children that are read of a node, a number for each level; its length is the depth.
         tree: which of the batch.
+        played: action that the search plays, where it is known; None: it is asked.
     Raises:
-        SearchError: the trees hold nothing or wait for an evaluation; or there is no such tree.
+        SearchError: the trees hold nothing or wait for an evaluation; there is no such tree; or, asked what
+            it plays, a tree of the batch has no finite answer.
         ConfigError: search holds no trees at all.
     """
     require_tree(search, tree, "read_branches()")
     forest = search.forest
     visits = int(forest.nodes[tree, 0]["visits"])
     value = (forest.sums[tree, 0] / max(visits, 1)).astype(np.float32)
-    played = int(search.result_so_far().action[tree])
+    if played is None:
+        played = int(search.result_so_far().action[tree])
     return Branch(-1, 1.0, visits, value, _read_children(search, widths, tree, 0, played))
 
 

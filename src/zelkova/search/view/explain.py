@@ -148,10 +148,10 @@ def explain(
         ConfigError: search holds no trees at all, or model is none of a search.
     """
     require_tree(search, tree, "explain()")
-    if model is not None:
-        require_model(model)
     policy = search.config.policy
     is_gumbel = policy == "gumbel"
+    if model is not None and not is_gumbel:
+        require_model(model)  # as replay_halving does
     found = search.result_so_far()
     is_proven = bool(search.forest.nodes[tree, 0]["proven"] != UNPROVEN)
     phases = replay_halving(search, model, tree) if is_gumbel and model is not None else None
