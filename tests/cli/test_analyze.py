@@ -115,6 +115,10 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     )
     own.write_text("# game: conect_four\n# seed: 0\n1 2\n")
     assert "did you mean `connect_four`" in refuse(capsys, "random", own)
+    both = tmp_path / "both.html"
+    assert "--out and --json are both" in refuse(
+        capsys, "random", text, *named, "--out", both, "--json", both
+    )
     assert "unknown player `nobody`" in refuse(capsys, "nobody", text, *named)
     assert "unknown game" in refuse(capsys, "random", text, "--game", "chess")
     assert "leave out the records" in refuse(capsys, "random", text, *named, "--position", "start")

@@ -107,3 +107,19 @@ def test_what_is_no_teacher(
     assert code == 2
     assert message in err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "setting", ["teacher.player=random", "teacher.player=", "teacher.positions=5", " teacher.positions =0"]
+)
+def test_what_is_an_option_is_no_setting_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, setting: str
+) -> None:
+    run = tmp_path / "run"
+    code, _, err = leave(
+        capsys, "distill", "connect_four_3p", "--teacher", "scaffold:2", "--out", run, "--set", setting
+    )
+    option = "--teacher" if "player" in setting else "--positions"
+    assert code == 2
+    assert f"beside {option}; next: {option} alone" in err
+    assert not run.exists()

@@ -169,6 +169,19 @@ def test_an_empty_argument_is_never_the_folder_one_is_in(
     assert f"{named} is empty" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("out", [["--out", "{}/one"], []])
+def test_a_page_and_figures_need_a_file_each(
+    out: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the page has its usual place, and however the file is spelt."""
+    words = [word.format(tmp_path) for word in out]
+    figures = tmp_path / "x" / ".." / ("one" if out else "report.html")
+    with pytest.raises(SystemExit) as left:
+        main.main(["report", str(tmp_path), *words, "--json", str(figures)])
+    assert left.value.code == 2
+    assert "--out and --json are both" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "error", [MemoryError("1 PiB"), RuntimeError("DefaultCPUAllocator: can't allocate memory: 36 TB")]
 )

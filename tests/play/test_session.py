@@ -1,5 +1,8 @@
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -180,6 +183,55 @@ def test_a_file_has_the_form_that_its_name_ends_with(tmp_path: Path) -> None:
             "has no ending; games of tic_tac_toe are saved as .txt; next: save game.txt"
             in converse([f"save {place}"])[1]
         )
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (RuntimeError("no"), "write_played of tic_tac_toe fails (RuntimeError: 'no')"),
+        (SystemExit(0), "write_played of tic_tac_toe fails (SystemExit"),
+        (None, "gives no JSON object on one line"),
+        (b"{}", "gives no JSON object on one line"),
+        ('{"a":\n1}', "gives no JSON object on one line"),
+        ('{"a": "\x1b"}', "write_played of tic_tac_toe fails (JSONDecodeError"),
+        ("[1]", "gives no JSON object on one line"),
+        ("{}", "saved to"),
+    ],
+)
+def test_a_game_s_own_records_may_be_broken(
+    written: Any, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The game in play goes on, no file is left, and what gets the position can't change it."""
+
+    def write_played(position: Any, resigned: int | None) -> Any:
+        position.undo()
+        if isinstance(written, BaseException):
+            raise written
+        return written
+
+    monkeypatch.setattr(
+        "zelkova.play.record.beside", lambda game, name: SimpleNamespace(write_played=write_played)
+    )
+    session, text = converse(["b2", f"save {tmp_path / 'a.json'}"])
+    assert told in text
+    assert len(session.position.actions_played) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"] * (written == "{}")
+
+
+def test_who_explains_an_illegal_move_can_not_change_the_game() -> None:
+    def explain_illegal(game: Any, state: Any, action: int) -> str:
+        state["to_play"] = 1 - state["to_play"]
+        return "changed"
+
+    session, _ = converse(["b2"])
+    before = session.position.state.copy()
+    own: Any = SimpleNamespace(**{**vars(session.game.notation), "explain_illegal": explain_illegal})
+    session.position.game = session.game = dataclasses.replace(session.game, notation=own)
+    written: list[str] = []
+    session._write = written.append
+    session.answer("b2")
+    assert "is not legal here: changed" in "\n".join(written)
+    assert np.array_equal(session.position.state, before)
 
 
 @pytest.mark.parametrize(

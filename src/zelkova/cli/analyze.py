@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zelkova.cli import console
-from zelkova.cli.options import Device, Json, Overrides
+from zelkova.cli.options import Device, Json, Overrides, refuse_one_file
 from zelkova.cli.play import find_run, find_thinker, game_of_run, load_game, spell_game
 from zelkova.cli.user_game import refuse_broken
 from zelkova.errors import ConfigError
@@ -78,6 +78,7 @@ def analyze(
     from zelkova.cli.game_records import find_games
     from zelkova.reports.page import refuse_place
 
+    refuse_one_file(out or (Path(PAGE) if position is None else None), json)
     if out is not None:
         refuse_place(out)
     if position is not None and records:

@@ -7,6 +7,7 @@ import typer
 
 from zelkova.cli import console
 from zelkova.cli.options import Device, Json, Overrides, Seed, Size, as_overrides
+from zelkova.errors import ConfigError
 
 if TYPE_CHECKING:
     from zelkova.train import Run
@@ -35,6 +36,9 @@ def distill(
     from zelkova.learning.schedule import Limits, Pace
 
     given = as_overrides(overrides, seed=seed, size=size, device=device)
+    for key, option in (("teacher.player", "--teacher"), ("teacher.positions", "--positions")):
+        if any(word.partition("=")[0].strip() == key for word in given):
+            raise ConfigError(f"--set {key} beside {option}; next: {option} alone")
     given = [*given, f"teacher.player={teacher}", f"teacher.positions={positions}"]
     config = load_config(source, given)
     pace = Pace(config.samples_per_position(is_taught=True), config.learning.batch_size)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from zelkova.errors import LARGEST_SEED
+from zelkova.errors import LARGEST_SEED, ConfigError
 
 Overrides = Annotated[
     list[str] | None,
@@ -15,6 +15,16 @@ Seed = Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Seed of
 Size = Annotated[str | None, typer.Option(help="The one dial of a preset: tiny, small or base.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to a file.")]
+
+
+def refuse_one_file(out: Path | None, json: Path | None) -> None:
+    """Refuse a page and figures that would go to the same file.
+
+    Raises:
+        ConfigError: names it.
+    """
+    if out is not None and json is not None and out.resolve() == json.resolve():
+        raise ConfigError(f"--out and --json are both {out}; next: a file for each")
 
 
 def as_overrides(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from zelkova.cli import console
-from zelkova.cli.options import Json
+from zelkova.cli.options import Json, refuse_one_file
 
 Folder = Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder.")]
 Out = Annotated[
@@ -30,9 +30,10 @@ def report(run: Folder, out: Out = None, no_diagnosis: NoDiagnosis = False, json
     from zelkova.reports.run import read_run
     from zelkova.reports.summary import summarise
 
+    path = out or run / "report.html"
+    refuse_one_file(path, json)
     with Figures(json) as figures:
         read = read_run(run)
-        path = out or run / "report.html"
         refuse_place(path)
         findings = None if no_diagnosis else diagnose(read)
         write_page(read, path, findings)

@@ -5,6 +5,7 @@ where a module `record` beside its rules has `write_played`. `zelkova analyze` r
 """
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def save_game(path: Path, position: Position, seed: int, resigned: int | None = 
     Returns:
         what was written, in words.
     Raises:
-        NotationError: the game has no form of that ending; names those it has.
+        NotationError: the game has no form of that ending, naming those it has; or its own `write_played`
+            fails or gives no JSON.
         FileExistsError: there is such a file.
         OSError: it can't be written.
     """
@@ -67,7 +69,7 @@ def save_game(path: Path, position: Position, seed: int, resigned: int | None = 
     if path.suffix == TEXT or write is None:
         text, what = write_moves(position, seed, resigned), "the moves as text"
     else:
-        text, what = f"{write(position, resigned)}\n", "a JSON record"
+        text, what = _ask_record(write, position.copy(), resigned), "a JSON record"
     with path.open("x", encoding="utf-8") as file:
         file.write(text)
     return what
@@ -76,3 +78,22 @@ def save_game(path: Path, position: Position, seed: int, resigned: int | None = 
 def _record_writer(game: Game) -> Callable[[Position, int | None], str] | None:
     """Give the game's own function that writes a record on one line; None where it has none."""
     return getattr(beside(game, "record"), "write_played", None)
+
+
+def _ask_record(
+    write: Callable[[Position, int | None], str], position: Position, resigned: int | None
+) -> str:
+    """Have a game write a record, a line of JSON; a user's own function may do anything."""
+    try:
+        text = write(position, resigned)
+        is_line = isinstance(text, str) and isinstance(json.loads(text), dict) and text.isprintable()
+    except (Exception, SystemExit) as error:
+        raise NotationError(
+            f"write_played of {position.game.name} fails ({type(error).__name__}: {str(error)[:80]!r}); next:"
+            f" save as {TEXT}"
+        ) from error
+    if not is_line:
+        raise NotationError(
+            f"write_played of {position.game.name} gives no JSON object on one line; next: save as {TEXT}"
+        )
+    return f"{text}\n"

@@ -213,7 +213,7 @@ class Session:
             message = str(error) if isinstance(error, NotationError) else ""
         else:
             try:
-                why = self.position.explain_illegal(action)
+                why = self.position.copy().explain_illegal(action)  # a user's own may change what it gets
             except _NOTATION_FAULTS:
                 why = ""
             return why if why.isprintable() else "", ""
