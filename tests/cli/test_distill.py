@@ -19,15 +19,17 @@ def leave(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[i
     return int(left.value.code or 0), said.out, said.err
 
 
+def distill_600(capsys: pytest.CaptureFixture[str], run: Path, *more: str) -> tuple[int, str, str]:
+    sets = [word for text in (*SETS, *more) for word in ("--set", text)]
+    words = ["distill", "connect_four_3p", "--teacher", "scaffold:4", "--positions", "600"]
+    return leave(capsys, *words, "--out", run, *sets)
+
+
 def test_the_teacher_plays_its_positions_and_the_run_goes_on(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    sets = [word for text in (*SETS, "rating.every_rounds=0") for word in ("--set", text)]
     run = tmp_path / "run"
-    code, out, err = leave(
-        capsys, "distill", "connect_four_3p", "--teacher", "scaffold:4", "--positions", "600",
-        "--out", run, *sets,
-    )  # fmt: skip
+    code, out, err = distill_600(capsys, run, "rating.every_rounds=0")
     assert code == 0
     assert f"{run}: the teacher is through" in out
     assert (out + err).count("--resume") == 1
@@ -45,19 +47,8 @@ def test_a_stop_on_the_way_is_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("zelkova.train.train", lambda *_: None)  # as if stopped before the first round
-    sets = [word for text in SETS for word in ("--set", text)]
     run = tmp_path / "a run"
-    arguments: list[str | Path] = [
-        "connect_four_3p",
-        "--teacher",
-        "scaffold:4",
-        "--positions",
-        "600",
-        "--out",
-        run,
-        *sets,
-    ]
-    code, out, err = leave(capsys, "distill", *arguments)
+    code, out, err = distill_600(capsys, run)
     assert code == 0
     assert f"{run}: the teacher played 0 of 600 positions" in out
     assert (out + err).count("--resume") == 1
@@ -71,19 +62,8 @@ def test_a_stop_at_once_is_told_the_teachers_end(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("zelkova.train.train", stop)
-    sets = [word for text in SETS for word in ("--set", text)]
     run = tmp_path / "run"
-    arguments: list[str | Path] = [
-        "connect_four_3p",
-        "--teacher",
-        "scaffold:4",
-        "--positions",
-        "600",
-        "--out",
-        run,
-        *sets,
-    ]
-    code, out, err = leave(capsys, "distill", *arguments)
+    code, out, err = distill_600(capsys, run)
     assert code == 130
     assert (out + err).count("--resume") == 1
     assert f"go on from round 0 with: zelkova train --resume {run} --steps {600 // 64}\n" in err

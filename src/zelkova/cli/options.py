@@ -1,5 +1,6 @@
 """The options that several subcommands share, spelled once."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,7 @@ def refuse_one_file(out: Path | None, json: Path | None) -> None:
     Raises:
         ConfigError: names it.
     """
-    if out is not None and json is not None and out.resolve() == json.resolve():
+    if out is not None and json is not None and os.path.realpath(out) == os.path.realpath(json):
         raise ConfigError(f"--out and --json are both {out}; next: a file for each")
 
 
